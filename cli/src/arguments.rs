@@ -1,0 +1,66 @@
+//! The words of the command line. Their help texts are what `docs/sluicectl.md` shows.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   done
+  1   it could not be done, or what was checked has problems
+  2   the agent cannot be reached
+  64  the command line cannot be understood";
+
+/// Shows and explains what Sluice does to this node's network interfaces.
+#[derive(Debug, Parser)]
+#[command(name = "sluicectl", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+pub struct Arguments {
+    /// The agent's socket
+    #[arg(long, global = true, value_name = "PATH", default_value = sluice_ipc::DEFAULT_SOCKET)]
+    pub socket: PathBuf,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show interfaces, policies and problems, as the agent and the kernel have them now
+    ///
+    /// Ends with 0 also when there are problems, unless --check is given.
+    Status(StatusArguments),
+    /// Show a live table of interfaces and of the busiest rules (q quits)
+    Top,
+    /// Show the version of sluicectl, and of the agent if one runs
+    Version,
+}
+
+/// Words of `status`.
+#[derive(Args, Debug)]
+pub struct StatusArguments {
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = StatusFormat::Table)]
+    pub output: StatusFormat,
+    /// Measure rates over this time (0: no rates, answer at once)
+    #[arg(long, value_name = "NUMBER", default_value_t = 500, value_parser = clap::value_parser!(u32).range(..=60_000))]
+    pub sample_milliseconds: u32,
+    /// Add tables of every counter: by rule, by verdict, and of malformed packets
+    #[arg(long)]
+    pub counters: bool,
+    /// End with 1 if there is a problem: the agent reports one, a policy is not in force as its
+    /// file has it, or an interface runs no program of ours or is bypassed
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// How `status` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatusFormat {
+    /// Tables for people.
+    Table,
+    /// One JSON document.
+    Json,
+    /// One YAML document.
+    Yaml,
+}
