@@ -63,6 +63,9 @@ fn remarks(f: &mut Formatter<'_>, policy: &PolicyStatus) -> fmt::Result {
                 "  {subject}: an earlier policy wants something else of the same interface, and wins"
             )?;
         }
+        PolicyState::NotProgrammed => {
+            writeln!(f, "  {subject}: good, but an interface that it selects does not run it; see there")?;
+        }
         PolicyState::InForce | PolicyState::Unspecified => {}
     }
     for problem in &policy.problems {

@@ -15,6 +15,7 @@ impl PolicyState {
             Self::Refused => "Refused",
             Self::NoMatchingInterface => "NoMatchingInterface",
             Self::Conflict => "Conflict",
+            Self::NotProgrammed => "NotProgrammed",
         }
     }
 }

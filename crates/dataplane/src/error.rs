@@ -1,0 +1,118 @@
+//! What can go wrong, by cause.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// A failure of the data plane.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The pin path lies outside any BPF file system.
+    #[error("{path}: not in a BPF file system; mount one with `mount -t bpf bpf /sys/fs/bpf`")]
+    NotBpffs {
+        /// The pin path asked for.
+        path: PathBuf,
+    },
+    /// The BPF file system is absent and could not be mounted.
+    #[error("{path}: cannot mount the BPF file system: {source}; this needs CAP_SYS_ADMIN, or a node that mounts it")]
+    Mount {
+        /// The mount point.
+        path: PathBuf,
+        /// Of mount(2).
+        source: io::Error,
+    },
+    /// Another process works on the pins.
+    #[error("{path}: another sluice process holds this folder; stop it first")]
+    InUse {
+        /// The pin path.
+        path: PathBuf,
+    },
+    /// A file operation failed.
+    #[error("cannot {action} {path}: {source}")]
+    File {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The kernel refused to attach the program.
+    #[error("BPF_LINK_CREATE on interface {ifindex}: {source}")]
+    Attach {
+        /// The interface.
+        ifindex: u32,
+        /// The kernel's answer, of which the errno says why.
+        source: io::Error,
+    },
+    /// The kernel refused to swap the program of a link.
+    #[error("BPF_LINK_UPDATE on interface {ifindex}: {source}")]
+    Swap {
+        /// The interface.
+        ifindex: u32,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// A command on a link failed.
+    #[error("{command} of the link on interface {ifindex}: {source}")]
+    Link {
+        /// The bpf(2) command.
+        command: &'static str,
+        /// The interface.
+        ifindex: u32,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The program could not be loaded.
+    #[error("cannot load the XDP program: {0}")]
+    Load(#[from] aya::EbpfError),
+    /// The program could not be loaded or asked about.
+    #[error("cannot load the XDP program: {0}")]
+    Program(#[from] aya::programs::ProgramError),
+    /// A map could not be made, read or written.
+    #[error("map of interface {ifindex}: {source}")]
+    Map {
+        /// The interface.
+        ifindex: u32,
+        /// The cause.
+        source: aya::maps::MapError,
+    },
+    /// A map could not be pinned.
+    #[error("cannot pin {path}: {source}")]
+    Pin {
+        /// Where.
+        path: PathBuf,
+        /// The cause.
+        source: aya::pin::PinError,
+    },
+    /// The built-in object lacks what the code expects of it.
+    #[error("the built-in object has no program `{0}`: this binary is damaged, install it again")]
+    NoProgram(&'static str),
+    /// More rule names than an interface has counters.
+    #[error("interface {ifindex}: no counter left for rule {rule}")]
+    NoRuleSlot {
+        /// The interface.
+        ifindex: u32,
+        /// The rule, as policy/rule.
+        rule: String,
+    },
+    /// Netlink failed.
+    #[error(transparent)]
+    Links(#[from] crate::links::LinksError),
+}
+
+impl Error {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File { action, path: path.to_path_buf(), source }
+    }
+
+    /// The errno of an attach that the kernel refused.
+    #[must_use]
+    pub fn attach_errno(&self) -> Option<i32> {
+        match self {
+            Self::Attach { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The data plane's edge to the kernel: loads and attaches the XDP programs, reads the kernel back.
+//! It decides nothing: which interface, which mode and which rules is the caller's business.
+
+pub mod attachment;
+pub mod bpffs;
+pub mod cleanup;
+mod counters;
+mod error;
+pub mod instance;
+pub mod links;
+mod programs;
+mod rule_slots;
+mod sys;
+
+pub use error::Error;
+pub use programs::{RunStatisticsGuard, enable_run_statistics, program_name};
+
+/// How a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachMode {
+    /// By the driver, before a socket buffer exists.
+    Native,
+    /// By the stack, for drivers that cannot.
+    Generic,
+}
+
+impl AttachMode {
+    fn flags(self) -> u32 {
+        match self {
+            Self::Native => sys::XDP_FLAGS_DRV_MODE,
+            Self::Generic => sys::XDP_FLAGS_SKB_MODE,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The bpf(2) commands that the product needs and its loader library does not offer: links with the
+//! right flags, guarded updates, and reading links back. One function, one command.
+
+use std::{
+    ffi::CString,
+    io,
+    os::{
+        fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
+    path::Path,
+};
+
+use aya_obj::generated::{bpf_attach_type, bpf_attr, bpf_cmd, bpf_link_info, bpf_link_type};
+
+/// Attach natively or not at all (`XDP_FLAGS_DRV_MODE` in the kernel's `linux/if_link.h`).
+pub(crate) const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
+/// Attach generically or not at all (`XDP_FLAGS_SKB_MODE`).
+pub(crate) const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
+const BPF_F_REPLACE: u32 = 1 << 2;
+
+/// What the kernel says of an XDP link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkInfo {
+    pub(crate) id: u32,
+    pub(crate) program_id: u32,
+    /// 0 once the device is gone.
+    pub(crate) ifindex: u32,
+}
+
+/// `BPF_LINK_CREATE` for XDP.
+pub(crate) fn link_create(program: BorrowedFd<'_>, ifindex: u32, flags: u32) -> io::Result<OwnedFd> {
+    let mut attr = zeroed_attr();
+    // SAFETY: the union is all zero, and these are the fields of this command.
+    let create = unsafe { &mut attr.link_create };
+    create.__bindgen_anon_1.prog_fd = raw(program);
+    create.__bindgen_anon_2.target_ifindex = ifindex;
+    create.attach_type = bpf_attach_type::BPF_XDP as u32;
+    create.flags = flags;
+    owned(bpf(bpf_cmd::BPF_LINK_CREATE, &mut attr)?)
+}
+
+/// `BPF_LINK_UPDATE`: swaps the program; with `old`, only if that is the one in force.
+pub(crate) fn link_update(
+    link: BorrowedFd<'_>,
+    new: BorrowedFd<'_>,
+    old: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let mut attr = zeroed_attr();
+    // SAFETY: the union is all zero, and these are the fields of this command.
+    let update = unsafe { &mut attr.link_update };
+    update.link_fd = raw(link);
+    update.__bindgen_anon_1.new_prog_fd = raw(new);
+    if let Some(old) = old {
+        update.__bindgen_anon_2.old_prog_fd = raw(old);
+        update.flags = BPF_F_REPLACE;
+    }
+    bpf(bpf_cmd::BPF_LINK_UPDATE, &mut attr).map(drop)
+}
+
+/// `BPF_LINK_DETACH`: takes the program off the device at once, whoever else holds the link.
+pub(crate) fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
+    let mut attr = zeroed_attr();
+    attr.link_detach.link_fd = raw(link);
+    bpf(bpf_cmd::BPF_LINK_DETACH, &mut attr).map(drop)
+}
+
+/// `BPF_OBJ_PIN`.
+pub(crate) fn object_pin(object: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let path = c_path(path)?;
+    let mut attr = zeroed_attr();
+    // SAFETY: the union is all zero, and these are the fields of this command.
+    let pin = unsafe { &mut attr.__bindgen_anon_4 };
+    pin.pathname = path.as_ptr() as u64;
+    pin.bpf_fd = raw(object);
+    bpf(bpf_cmd::BPF_OBJ_PIN, &mut attr).map(drop)
+}
+
+/// `BPF_OBJ_GET`.
+pub(crate) fn object_get(path: &Path) -> io::Result<OwnedFd> {
+    let path = c_path(path)?;
+    let mut attr = zeroed_attr();
+    attr.__bindgen_anon_4.pathname = path.as_ptr() as u64;
+    owned(bpf(bpf_cmd::BPF_OBJ_GET, &mut attr)?)
+}
+
+/// `BPF_OBJ_GET_INFO_BY_FD` of an XDP link; `InvalidData` if it is a link of another type.
+pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<LinkInfo> {
+    // SAFETY: plain integers, for which zero is a value.
+    let mut info: bpf_link_info = unsafe { std::mem::zeroed() };
+    let mut attr = zeroed_attr();
+    // SAFETY: the union is all zero, and these are the fields of this command.
+    let query = unsafe { &mut attr.info };
+    query.bpf_fd = raw(link);
+    query.info = (&raw mut info) as u64;
+    query.info_len = u32::try_from(size_of::<bpf_link_info>()).unwrap_or(u32::MAX);
+    bpf(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attr)?;
+    if info.type_ != bpf_link_type::BPF_LINK_TYPE_XDP as u32 {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not an XDP link"));
+    }
+    // SAFETY: the kernel fills this member for links of the type that was just checked.
+    let ifindex = unsafe { info.__bindgen_anon_1.xdp.ifindex };
+    Ok(LinkInfo { id: info.id, program_id: info.prog_id, ifindex })
+}
+
+fn zeroed_attr() -> bpf_attr {
+    // SAFETY: a union of plain integers, for which zero is a value; the kernel asks for zeroes.
+    unsafe { std::mem::zeroed() }
+}
+
+fn bpf(command: bpf_cmd, attr: &mut bpf_attr) -> io::Result<i64> {
+    // SAFETY: `attr` is valid for its whole size, and what it points to outlives the call.
+    let result = unsafe {
+        libc::syscall(libc::SYS_bpf, command as libc::c_long, std::ptr::from_mut(attr), size_of::<bpf_attr>())
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn owned(fd: i64) -> io::Result<OwnedFd> {
+    let fd = i32::try_from(fd).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn raw(fd: BorrowedFd<'_>) -> u32 {
+    fd.as_raw_fd().cast_unsigned()
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}

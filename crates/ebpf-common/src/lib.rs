@@ -1,0 +1,15 @@
+//! The layout that the XDP programs and user space share: rule tables, counters, and the codes of
+//! verdicts and malformed reasons. It holds no logic beyond naming codes, and allocates nothing.
+#![no_std]
+
+mod counters;
+mod malformed;
+mod tables;
+
+pub use counters::{Counter, Counters, OUTCOMES, Outcome};
+pub use malformed::{MALFORMED_REASONS, Malformed};
+pub use tables::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, MAX_RULES, PORT_CLASSES, RULE_SLOTS, Tables};
+
+/// Version of the layout below. Pinned maps of another version are never read: the agent makes
+/// new ones.
+pub const ABI_VERSION: u32 = 1;

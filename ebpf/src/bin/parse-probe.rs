@@ -1,0 +1,58 @@
+//! Test only: parses a frame exactly as the product does and stores what it found, so that tests see
+//! the parser as the verifier and the processor saw it.
+#![cfg_attr(target_arch = "bpf", no_std, no_main)]
+
+#[cfg(target_arch = "bpf")]
+mod xdp {
+    use aya_ebpf::{
+        bindings::{xdp_action, xdp_md},
+        btf_maps::Array,
+        macros::{btf_map, xdp},
+        programs::XdpContext,
+    };
+    use sluice_ebpf::{
+        context::{Copied, Linear},
+        flow::Flow,
+        parse::parse,
+        words::{self, Words},
+    };
+
+    #[btf_map]
+    static PARSED: Array<Words, 1> = Array::new();
+
+    #[xdp(frags)]
+    pub fn parse_probe(ctx: XdpContext) -> u32 {
+        // SAFETY: the context is the one that the kernel passed.
+        let frame = unsafe { Linear::new(ctx.ctx) };
+        let flow = parse(&frame);
+        if flow.malformed.is_some() && frame.has_more() {
+            store_copied(ctx.ctx);
+        } else {
+            store(&flow);
+        }
+        xdp_action::XDP_PASS
+    }
+
+    #[inline(never)]
+    fn store_copied(ctx: *mut xdp_md) {
+        // SAFETY: the context is the one that the kernel passed.
+        store(&parse(&unsafe { Copied::new(ctx) }));
+    }
+
+    #[inline(always)]
+    fn store(flow: &Flow) {
+        if let Some(parsed) = PARSED.get_ptr_mut(0) {
+            // SAFETY: one test at a time runs this instance.
+            words::write(flow, unsafe { &mut *parsed });
+        }
+    }
+}
+
+#[cfg(target_arch = "bpf")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+#[cfg(not(target_arch = "bpf"))]
+fn main() {}

@@ -1,0 +1,15 @@
+//! The packet path, as the XDP programs of this crate use it: parse to a [`flow::Flow`], then
+//! classify. Nothing here touches maps or the XDP context, so that the same code is tested on the
+//! host; the programs in `src/bin` are the thin edge around it.
+#![no_std]
+
+pub mod account;
+pub mod classify;
+#[cfg(target_arch = "bpf")]
+pub mod context;
+pub mod flow;
+mod ipv4;
+mod ipv6;
+pub mod parse;
+mod transport;
+pub mod words;

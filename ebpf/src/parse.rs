@@ -1,0 +1,86 @@
+//! The parser: one header a step, each through the one bounds-checking [`Frame::read`]. It is never
+//! stricter than the host on packets that the host would deliver, and never guesses behind damage.
+
+use sluice_ebpf_common::Malformed;
+
+use crate::{
+    flow::{ETHER_TYPE_IPV4, ETHER_TYPE_IPV6, Flow},
+    ipv4, ipv6,
+};
+
+/// A step's result: an error is the place of the damage.
+pub(crate) type Step = Result<(), Malformed>;
+
+const ETHERNET_HEADER: usize = 14;
+const VLAN_TAG: usize = 4;
+const ETHER_TYPE_8021Q: u16 = 0x8100;
+const ETHER_TYPE_8021AD: u16 = 0x88a8;
+const MAX_TAGS: usize = 2;
+
+/// Integers and arrays of them: every bit pattern is a value, so reading one from packet bytes is
+/// sound.
+///
+/// # Safety
+/// Implemented only for types without padding and without invalid bit patterns.
+pub unsafe trait Wire: Copy {}
+// SAFETY: every bit pattern is a value of these types.
+unsafe impl Wire for u8 {}
+// SAFETY: as above.
+unsafe impl Wire for u16 {}
+// SAFETY: as above.
+unsafe impl Wire for u32 {}
+// SAFETY: as above, and arrays have no padding.
+unsafe impl<T: Wire, const N: usize> Wire for [T; N] {}
+
+/// A frame that can be read at any offset.
+pub trait Frame {
+    /// The value at `offset` bytes from the start, in memory order; `None` if it is not (wholly) there.
+    fn read<T: Wire>(&self, offset: usize) -> Option<T>;
+    /// Bytes of the whole frame.
+    fn length(&self) -> usize;
+    /// Whether the whole frame has `length` bytes or more.
+    #[inline(always)]
+    fn holds(&self, length: usize) -> bool {
+        length <= self.length()
+    }
+}
+
+/// Big-endian 16 bits at `offset`.
+#[inline(always)]
+pub(crate) fn be16<F: Frame>(frame: &F, offset: usize) -> Option<u16> {
+    frame.read::<u16>(offset).map(u16::from_be)
+}
+
+/// Parses `frame` as far as it goes.
+#[inline(always)]
+pub fn parse<F: Frame>(frame: &F) -> Flow {
+    let mut flow = Flow::UNKNOWN;
+    if let Err(reason) = ethernet(frame, &mut flow) {
+        flow.malformed = Some(reason);
+    }
+    flow
+}
+
+#[inline(always)]
+fn ethernet<F: Frame>(frame: &F, flow: &mut Flow) -> Step {
+    let mut ether_type = be16(frame, ETHERNET_HEADER - 2).ok_or(Malformed::FrameTooShort)?;
+    let mut offset = ETHERNET_HEADER;
+    flow.ether_type = Some(ether_type);
+    let mut tag = 0;
+    while ether_type == ETHER_TYPE_8021Q || ether_type == ETHER_TYPE_8021AD {
+        if tag == MAX_TAGS {
+            return Err(Malformed::VlanDepth);
+        }
+        let [control, inner] = frame.read::<[u16; 2]>(offset).ok_or(Malformed::VlanTruncated)?;
+        flow.vlans[tag] = Some(u16::from_be(control) & 0x0fff);
+        ether_type = u16::from_be(inner);
+        flow.ether_type = Some(ether_type);
+        offset += VLAN_TAG;
+        tag += 1;
+    }
+    match ether_type {
+        ETHER_TYPE_IPV4 => ipv4::parse(frame, offset, flow),
+        ETHER_TYPE_IPV6 => ipv6::parse(frame, offset, flow),
+        _ => Ok(()),
+    }
+}
