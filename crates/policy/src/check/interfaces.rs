@@ -1,0 +1,98 @@
+//! Which interfaces a policy asks for.
+
+use serde_json::Value;
+
+use crate::problem::{Finding, Reason, quote};
+use crate::{InterfaceSelector, NamePattern};
+
+/// Reads `spec.interfaces`.
+pub(super) fn check(list: &Value, findings: &mut Vec<Finding>) -> Vec<InterfaceSelector> {
+    let entries = list.as_array().into_iter().flatten().enumerate();
+    entries
+        .map(|(index, entry)| selector(&format!("spec.interfaces[{index}]"), entry, findings))
+        .collect()
+}
+
+fn selector(path: &str, entry: &Value, findings: &mut Vec<Finding>) -> InterfaceSelector {
+    let is_touched = findings.iter().any(|finding| finding.field.starts_with(path));
+    if !is_touched && entry.as_object().is_some_and(serde_json::Map::is_empty) {
+        let fix = "Give names, drivers or pciAddresses; names: [\"*\"] selects every physical NIC and bond";
+        findings.push(Finding::new(
+            path,
+            Reason::EmptySelector,
+            "the entry selects nothing",
+            fix,
+        ));
+    }
+    InterfaceSelector {
+        names: each(&entry["names"], &format!("{path}.names"), findings, name),
+        drivers: each(&entry["drivers"], &format!("{path}.drivers"), findings, driver),
+        pci_addresses: each(
+            &entry["pciAddresses"],
+            &format!("{path}.pciAddresses"),
+            findings,
+            pci_address,
+        ),
+    }
+}
+
+/// Reads a list of texts. Null stands for an element that was refused before.
+fn each<T>(
+    list: &Value,
+    path: &str,
+    findings: &mut Vec<Finding>,
+    read: impl Fn(&str, &str) -> Result<T, Finding>,
+) -> Vec<T> {
+    let mut values = Vec::new();
+    for (index, element) in list.as_array().into_iter().flatten().enumerate() {
+        let Some(text) = element.as_str() else { continue };
+        match read(&format!("{path}[{index}]"), text) {
+            Ok(value) => values.push(value),
+            Err(finding) => findings.push(finding),
+        }
+    }
+    values
+}
+
+fn name(path: &str, text: &str) -> Result<NamePattern, Finding> {
+    NamePattern::parse(text).map_err(|(what, fix)| {
+        let message = format!("{} is no interface name and no pattern: {what}", quote(text));
+        Finding::new(path, Reason::InvalidPattern, message, fix)
+    })
+}
+
+fn driver(path: &str, text: &str) -> Result<String, Finding> {
+    let is_plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if is_plain && !text.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{} is no name of a driver", quote(text));
+    let fix = "Write the name that ethtool -i shows, such as ixgbe; patterns are for names only";
+    Err(Finding::new(path, Reason::InvalidPattern, message, fix))
+}
+
+/// `domain:bus:device.function`, hexadecimal, as the kernel writes it.
+fn pci_address(path: &str, text: &str) -> Result<String, Finding> {
+    let is_hex = |part: &str, digits: std::ops::RangeInclusive<usize>| {
+        digits.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let parts: Vec<&str> = text.split([':', '.']).collect();
+    let is_address = match parts[..] {
+        [domain, bus, device, function] => {
+            is_hex(domain, 4..=8)
+                && is_hex(bus, 2..=2)
+                && is_hex(device, 2..=2)
+                && is_hex(function, 1..=1)
+                && text.ends_with(&format!("{bus}:{device}.{function}"))
+        }
+        _ => false,
+    };
+    if is_address {
+        return Ok(text.to_ascii_lowercase());
+    }
+    let message = format!("{} is no PCI address", quote(text));
+    let fix = "Write it as ethtool -i shows it, with the domain, such as 0000:3b:00.0";
+    Err(Finding::new(path, Reason::InvalidPciAddress, message, fix))
+}

@@ -1,0 +1,44 @@
+//! Names of policies and rules.
+
+use crate::problem::{Finding, Reason, quote};
+
+/// Longest name of an object in Kubernetes.
+const MAX_POLICY_NAME: usize = 253;
+/// Longest name of a rule.
+const MAX_RULE_NAME: usize = 63;
+
+/// An object's name: parts as for [`check_rule`], joined by dots.
+pub(super) fn check_policy(name: &str) -> Option<Finding> {
+    let is_valid = name.len() <= MAX_POLICY_NAME && name.split('.').all(is_label);
+    let fix = format!(
+        "Use at most {MAX_POLICY_NAME} lower-case letters, digits, - and ., with a letter or digit at both ends of each part"
+    );
+    (!is_valid).then(|| refuse("metadata.name", name, fix))
+}
+
+/// A rule's name: what Kubernetes calls a label.
+pub(super) fn check_rule(path: &str, name: &str) -> Option<Finding> {
+    let is_valid = name.len() <= MAX_RULE_NAME && is_label(name);
+    let fix = format!(
+        "Use at most {MAX_RULE_NAME} lower-case letters, digits and -, with a letter or digit at both ends"
+    );
+    (!is_valid).then(|| refuse(path, name, fix))
+}
+
+fn refuse(path: &str, name: &str, fix: String) -> Finding {
+    let message = if name.is_empty() {
+        "the name is empty".to_owned()
+    } else {
+        format!("{} ({} bytes) is no valid name", quote(name), name.len())
+    };
+    Finding::new(path, Reason::InvalidName, message, fix)
+}
+
+fn is_label(part: &str) -> bool {
+    let is_end =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let bytes = part.as_bytes();
+    is_end(bytes.first())
+        && is_end(bytes.last())
+        && bytes.iter().all(|byte| is_end(Some(byte)) || *byte == b'-')
+}

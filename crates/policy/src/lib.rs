@@ -1,0 +1,27 @@
+//! Policies and node facts to a plan. Everything here is a pure function of its arguments: no I/O,
+//! no clock, no async, no client. The agent, the CLI and the tests use the same functions.
+#![forbid(unsafe_code)]
+
+pub mod attach;
+mod check;
+mod compile;
+mod facts;
+mod parse;
+mod pattern;
+mod plan;
+mod policy;
+mod problem;
+pub mod reference;
+mod schema;
+mod select;
+mod tables;
+mod yaml;
+
+pub use compile::compile;
+pub use facts::{Channels, LinkFacts, Master};
+pub use parse::{Document, MAX_FILE_BYTES, ParsedFile, parse_document, parse_file, refuse_duplicates};
+pub use pattern::NamePattern;
+pub use plan::{Conflict, InterfacePlan, NodePlan, PlannedRule, PolicyReport, Skipped, Warning};
+pub use policy::{Action, InterfaceSelector, Matcher, Policy, PortRange, Rule};
+pub use problem::{Problem, Reason};
+pub use sluice_api::Mode;

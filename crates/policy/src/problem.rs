@@ -1,0 +1,177 @@
+//! What is wrong with a policy, in words that a user can act on. It never says what is only unusual:
+//! that is a warning of a plan.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// One thing that is wrong with a file or a document in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// `metadata.name` of the document, if it has one.
+    pub policy: Option<String>,
+    /// Path of the field, such as `spec.rules[0].match.protocol`; empty for the document as a whole.
+    pub field: String,
+    /// The kind of problem.
+    pub reason: Reason,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it, as a sentence.
+    pub fix: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: ", self.file)?;
+        if !self.field.is_empty() {
+            write!(formatter, "{}: ", self.field)?;
+        }
+        write!(formatter, "{}. {}", self.message, self.fix)
+    }
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// The kind of a problem.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Reason {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Reason {
+            /// The name, as status and conditions show it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The file holds no document.
+    EmptyFile,
+    /// The file is larger than the limit.
+    FileTooLarge,
+    /// The file is not UTF-8 text.
+    NotUtf8,
+    /// The file is not YAML, or not YAML that is safe to read.
+    NotYaml,
+    /// `apiVersion` or `kind` are not those of an `XdpPolicy`.
+    WrongKind,
+    /// A field that must be there is not.
+    MissingField,
+    /// A field that does not exist.
+    UnknownField,
+    /// A field or value that this release cannot carry out.
+    NotImplemented,
+    /// A value of the wrong type.
+    WrongType,
+    /// A value of the right type that is none of those allowed.
+    InvalidValue,
+    /// A list without elements.
+    EmptyList,
+    /// A list with too many elements.
+    ListTooLong,
+    /// A name that Kubernetes or the counters cannot carry.
+    InvalidName,
+    /// A name that is there twice.
+    DuplicateName,
+    /// An interface name or pattern that cannot match.
+    InvalidPattern,
+    /// A PCI address that is none.
+    InvalidPciAddress,
+    /// An entry of `interfaces` that selects nothing.
+    EmptySelector,
+    /// A protocol that is none.
+    InvalidProtocol,
+    /// A port or a range of ports that is none.
+    InvalidPort,
+    /// Ports where the protocol is missing or has none.
+    PortsNeedProtocol,
+    /// A rule that drops, without saying what.
+    MatchRequired,
+    /// More rules than an interface can carry.
+    TooManyRules,
+    /// More distinct sets of ports than an interface can carry.
+    TooManyPortClasses,
+    /// There are more problems than are listed.
+    TooManyProblems,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A problem before it is known which document it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub field: String,
+    pub reason: Reason,
+    pub message: String,
+    pub fix: String,
+}
+
+impl Finding {
+    pub fn new(
+        field: impl Into<String>,
+        reason: Reason,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        let mut fix: String = fix.into();
+        if !fix.ends_with(['.', '?', '!']) {
+            fix.push('.');
+        }
+        Self {
+            field: field.into(),
+            reason,
+            message: message.into(),
+            fix,
+        }
+    }
+
+    pub fn into_problem(self, file: &str, policy: Option<&str>) -> Problem {
+        let Self {
+            field,
+            reason,
+            message,
+            fix,
+        } = self;
+        Problem {
+            file: file.to_owned(),
+            policy: policy.map(str::to_owned),
+            field,
+            reason,
+            message,
+            fix,
+        }
+    }
+}
+
+/// Longest piece of a user's value that a message repeats.
+const QUOTE_CHARACTERS: usize = 80;
+
+/// A user's value as a message repeats it: control characters escaped, long values cut.
+pub(crate) fn quote(value: &str) -> String {
+    let mut characters = value.chars();
+    let start: String = characters.by_ref().take(QUOTE_CHARACTERS).collect();
+    if characters.next().is_some() {
+        format!("{start:?}...")
+    } else {
+        format!("{start:?}")
+    }
+}
