@@ -1,0 +1,214 @@
+//! Asks the kernel for its links: one dump, then what the dump does not carry.
+
+use std::collections::HashMap;
+
+use netlink_sys::protocols::{NETLINK_GENERIC, NETLINK_ROUTE};
+
+use super::attributes::push;
+use super::error::LinksError;
+use super::ethtool::{Driver, Ethtool};
+use super::generic::{Family, xdp_features};
+use super::link::Link;
+use super::message::{HEADER_LENGTH, LinkMessage};
+use super::socket::{Answer, NetlinkSocket, Request};
+
+const IFLA_EXT_MASK: u16 = 29;
+/// Leaves out the IPv4 and IPv6 statistics, the bulk of a link message.
+const RTEXT_FILTER_SKIP_STATS: u32 = 1 << 3;
+const ATTEMPTS: usize = 8;
+
+/// What a driver's name was asked of. An index may be given to another device after the first is gone.
+type DriverKey = (u32, Option<String>, Option<String>);
+
+/// The sockets of one network namespace, and the drivers' names, which never change while a device lives.
+pub(super) struct Reader {
+    route: NetlinkSocket,
+    generic: NetlinkSocket,
+    netdev: Option<u16>,
+    ethtool: Ethtool,
+    drivers: HashMap<DriverKey, Driver>,
+}
+
+impl Reader {
+    pub fn open() -> Result<Self, LinksError> {
+        let mut generic = NetlinkSocket::open(NETLINK_GENERIC, "generic netlink")?;
+        Ok(Self {
+            netdev: Family::resolve(&mut generic, "netdev")?.map(|family| family.id),
+            route: NetlinkSocket::open(NETLINK_ROUTE, "route netlink")?,
+            ethtool: Ethtool::open()?,
+            drivers: HashMap::new(),
+            generic,
+        })
+    }
+
+    /// All links, in the order of their indices.
+    pub fn links(&mut self) -> Result<Vec<Link>, LinksError> {
+        let mut messages = self.dump()?;
+        messages.sort_by_key(|message| message.link.ifindex);
+        messages.dedup_by_key(|message| message.link.ifindex);
+        let features = self.xdp_features(None)?;
+        let mut drivers = HashMap::new();
+        let links = messages
+            .into_iter()
+            .map(|message| self.complete(message, &features, &mut drivers))
+            .collect();
+        self.drivers = drivers;
+        Ok(links)
+    }
+
+    /// One link. `None`: there is no such index.
+    pub fn link(&mut self, ifindex: u32) -> Result<Option<Link>, LinksError> {
+        let mut found = None;
+        let payload = link_request(ifindex);
+        let request = Request {
+            name: "RTM_GETLINK",
+            message_type: libc::RTM_GETLINK,
+            dump: false,
+            payload: &payload,
+        };
+        let result = self.route.request(&request, &mut |reply| {
+            found = Some(LinkMessage::parse(reply)?);
+            Ok(())
+        });
+        match (result, found) {
+            (Err(error), _) if error.errno() == Some(libc::ENODEV) => Ok(None),
+            (Err(error), _) => Err(error),
+            (Ok(_), None) => Ok(None),
+            (Ok(_), Some(message)) => {
+                let features = self.xdp_features(Some(ifindex))?;
+                let mut drivers = HashMap::new();
+                let link = self.complete(message, &features, &mut drivers);
+                self.drivers.extend(drivers);
+                Ok(Some(link))
+            }
+        }
+    }
+
+    fn dump(&mut self) -> Result<Vec<LinkMessage>, LinksError> {
+        let payload = link_request(0);
+        let request = Request {
+            name: "RTM_GETLINK",
+            message_type: libc::RTM_GETLINK,
+            dump: true,
+            payload: &payload,
+        };
+        for _ in 0..ATTEMPTS {
+            let mut messages = Vec::new();
+            let answer = self.route.request(&request, &mut |reply| {
+                messages.push(LinkMessage::parse(reply)?);
+                Ok(())
+            })?;
+            if answer == Answer::Complete {
+                return Ok(messages);
+            }
+        }
+        Err(LinksError::KeptChanging)
+    }
+
+    fn xdp_features(&mut self, ifindex: Option<u32>) -> Result<HashMap<u32, u64>, LinksError> {
+        match self.netdev {
+            Some(netdev) => xdp_features(&mut self.generic, netdev, ifindex),
+            None => Ok(HashMap::new()),
+        }
+    }
+
+    fn complete(
+        &self,
+        message: LinkMessage,
+        features: &HashMap<u32, u64>,
+        drivers: &mut HashMap<DriverKey, Driver>,
+    ) -> Link {
+        let LinkMessage {
+            mut link,
+            kernel_name,
+            parent_device,
+            ..
+        } = message;
+        let key = (link.ifindex, link.kind.clone(), parent_device);
+        // A device that is being reset does not answer; that must not look like another driver.
+        let known = self.drivers.get(&key).cloned();
+        if let Some(driver) = known.or_else(|| self.ethtool.driver(&kernel_name)) {
+            link.bus_address = bus_address(link.bus_address, &driver);
+            link.driver = Some(driver.name.clone()).filter(|name| !name.is_empty());
+            drivers.insert(key, driver);
+        }
+        link.channels = self.ethtool.channels(&kernel_name);
+        link.xdp_features = features.get(&link.ifindex).copied();
+        link
+    }
+}
+
+/// `struct ifinfomsg` for one link, or for all if `ifindex` is 0.
+fn link_request(ifindex: u32) -> Vec<u8> {
+    let mut payload = vec![0; HEADER_LENGTH];
+    payload[4..8].copy_from_slice(&ifindex.to_ne_bytes());
+    push(
+        &mut payload,
+        IFLA_EXT_MASK,
+        &RTEXT_FILTER_SKIP_STATS.to_ne_bytes(),
+    );
+    payload
+}
+
+/// A virtio NIC's parent is the virtio device; its driver tells the PCI address behind. Kernels before 5.14
+/// do not name the parent at all.
+fn bus_address(parent: Option<String>, driver: &Driver) -> Option<String> {
+    if is_pci_address(&driver.bus_info) {
+        Some(driver.bus_info.clone())
+    } else {
+        parent
+    }
+}
+
+/// `0000:3b:00.1`
+fn is_pci_address(text: &str) -> bool {
+    let hexadecimal = |part: &str, lengths: &[usize]| {
+        lengths.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let parts: Vec<&str> = text.split([':', '.']).collect();
+    matches!(parts[..], [domain, bus, device, function]
+        if hexadecimal(domain, &[4, 5, 6, 7, 8]) && hexadecimal(bus, &[2]) && hexadecimal(device, &[2])
+            && hexadecimal(function, &[1]) && text.ends_with(&format!(".{function}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pci_addresses_are_told_from_other_bus_texts() {
+        for good in ["0000:3b:00.1", "10000:e1:00.0"] {
+            assert!(is_pci_address(good), "{good}");
+        }
+        for bad in [
+            "",
+            "N/A",
+            "tap",
+            "virtio1",
+            "usb-0000:00:14.0-1",
+            "0000:3b:00:1",
+            "3b:00.1",
+            "0000.3b.00:1",
+        ] {
+            assert!(!is_pci_address(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_pci_address_behind_a_virtio_device_wins() {
+        let driver = |bus_info: &str| Driver {
+            name: "virtio_net".into(),
+            bus_info: bus_info.into(),
+        };
+        let parent = Some("virtio0".to_owned());
+        assert_eq!(
+            bus_address(parent.clone(), &driver("0000:00:05.0")).as_deref(),
+            Some("0000:00:05.0")
+        );
+        assert_eq!(
+            bus_address(parent, &driver("virtio-mmio")).as_deref(),
+            Some("virtio0")
+        );
+        assert_eq!(bus_address(None, &driver("N/A")), None);
+    }
+}
