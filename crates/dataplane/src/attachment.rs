@@ -238,8 +238,7 @@ fn load(
     let name = program_name(revision.digest);
     let path = folder.join(&name);
     remove_file(&path)?;
-    sys::object_pin(instance.fd()?.as_fd(), &path)
-        .map_err(|source| Error::io("pin", &path, source))?;
+    instance.pin(&path)?;
     Ok((instance, name))
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
+    os::fd::AsFd as _,
     path::Path,
 };
 
@@ -11,7 +12,7 @@ use aya::{
 };
 use sluice_ebpf_common::Tables;
 
-use crate::Error;
+use crate::{Error, sys};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/sluice"));
 const PROGRAM: &str = "sluice";
@@ -69,6 +70,11 @@ impl Instance {
         let map = self.ebpf.map(COUNTERS).ok_or(Error::NoProgram(COUNTERS))?;
         let map = aya::maps::PerCpuArray::try_from(map).map_err(|source| Error::Map { ifindex: 0, source })?;
         crate::counters::read(&map, 0)
+    }
+
+    /// Pins the program at `path`, in a BPF file system.
+    pub fn pin(&self, path: &Path) -> Result<(), Error> {
+        sys::object_pin(self.fd()?.as_fd(), path).map_err(|source| Error::io("pin", path, source))
     }
 
     pub(crate) fn fd(&self) -> Result<&ProgramFd, Error> {
