@@ -207,8 +207,8 @@ fn pins_of_an_interface_that_is_gone_are_removed() {
 fn a_refusal_has_an_errno_and_leaves_nothing() {
     let Some(node) = Node::new("refuse") else { return };
     let pins = node.pins();
-    // A driver without XDP, of which every kernel has one.
-    node.lab.node.namespace.ip("link add plain type dummy").unwrap();
+    // A driver without XDP.
+    node.lab.node.namespace.ip("link add plain type ifb").unwrap();
     let shown = node.lab.node.namespace.ip("-o link show plain").unwrap();
     let ifindex: u32 = shown.split(':').next().unwrap().parse().unwrap();
     let error = node
