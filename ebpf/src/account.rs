@@ -24,7 +24,11 @@ pub fn account(tables: &Tables, flow: &Flow, bytes: usize, counters: &mut Counte
         Outcome::PassNoMatch
     } else {
         count(&mut counters.rules[slot(tables, matched.terminal)], bytes);
-        if matched.terminal & tables.drop != 0 { Outcome::DropRule } else { Outcome::PassRule }
+        if matched.terminal & tables.drop != 0 {
+            Outcome::DropRule
+        } else {
+            Outcome::PassRule
+        }
     };
     count(&mut counters.outcomes[outcome as usize], bytes);
     outcome

@@ -31,7 +31,11 @@ impl Linear {
     pub unsafe fn new(ctx: *mut xdp_md) -> Self {
         // SAFETY: the caller's promise.
         let (length, data, end) = unsafe { (bpf_xdp_get_buff_len(ctx), (*ctx).data, (*ctx).data_end) };
-        Self { data: data as usize, end: end as usize, length: length as usize }
+        Self {
+            data: data as usize,
+            end: end as usize,
+            length: length as usize,
+        }
     }
 
     /// Whether some of the frame lies beyond the linear head.
@@ -72,7 +76,10 @@ impl Copied {
     #[inline(always)]
     pub unsafe fn new(ctx: *mut xdp_md) -> Self {
         // SAFETY: the caller's promise.
-        Self { ctx, length: unsafe { bpf_xdp_get_buff_len(ctx) } as usize }
+        Self {
+            ctx,
+            length: unsafe { bpf_xdp_get_buff_len(ctx) } as usize,
+        }
     }
 }
 
@@ -82,8 +89,7 @@ impl Frame for Copied {
         let mut value = MaybeUninit::<T>::uninit();
         let size = size_of::<T>() as u32;
         // SAFETY: the helper writes `size` bytes or fails.
-        let result =
-            unsafe { bpf_xdp_load_bytes(self.ctx, offset as u32, value.as_mut_ptr().cast(), size) };
+        let result = unsafe { bpf_xdp_load_bytes(self.ctx, offset as u32, value.as_mut_ptr().cast(), size) };
         if result != 0 {
             return None;
         }

@@ -55,7 +55,9 @@ pub(crate) fn parse<F: Frame>(frame: &F, offset: usize, flow: &mut Flow) -> Step
 
 #[inline(always)]
 fn addresses<F: Frame>(frame: &F, offset: usize, flow: &mut Flow) -> Step {
-    let [source, destination] = frame.read::<[u32; 2]>(offset + 12).ok_or(Malformed::Ipv4Truncated)?;
+    let [source, destination] = frame
+        .read::<[u32; 2]>(offset + 12)
+        .ok_or(Malformed::Ipv4Truncated)?;
     flow.source = Some([source, 0, 0, 0]);
     flow.destination = Some([destination, 0, 0, 0]);
     Ok(())

@@ -29,8 +29,11 @@ pub(crate) fn parse<F: Frame>(frame: &F, offset: usize, flow: &mut Flow) -> Step
     let next = frame.read::<u8>(offset + 6).ok_or(Malformed::Ipv6Truncated)?;
     // Length 0 before a hop-by-hop header is how a jumbogram begins. The host then takes all of the
     // frame, and does not insist on the jumbo option: without this a rule would miss what it delivers.
-    let length =
-        if payload == 0 && next == HOP_BY_HOP { frame.length() - offset } else { HEADER + payload };
+    let length = if payload == 0 && next == HOP_BY_HOP {
+        frame.length() - offset
+    } else {
+        HEADER + payload
+    };
     if !frame.holds(offset + length) {
         return Err(Malformed::Ipv6PayloadLength);
     }
@@ -56,8 +59,9 @@ fn extensions<F: Frame>(frame: &F, l3: usize, length: usize, first: u8, flow: &m
         if at + 8 > length {
             return Err(Malformed::Ipv6ExtensionTruncated);
         }
-        let [following, size, high, low] =
-            frame.read::<[u8; 4]>(l3 + at).ok_or(Malformed::Ipv6ExtensionTruncated)?;
+        let [following, size, high, low] = frame
+            .read::<[u8; 4]>(l3 + at)
+            .ok_or(Malformed::Ipv6ExtensionTruncated)?;
         at += match next {
             FRAGMENT => 8,
             AUTHENTICATION => (usize::from(size) + 2) * 4,
@@ -87,5 +91,8 @@ fn extensions<F: Frame>(frame: &F, l3: usize, length: usize, first: u8, flow: &m
 
 #[inline(always)]
 fn is_extension(next: u8) -> bool {
-    matches!(next, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION_OPTIONS)
+    matches!(
+        next,
+        HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION_OPTIONS
+    )
 }

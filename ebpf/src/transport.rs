@@ -39,7 +39,11 @@ pub(crate) fn parse<F: Frame>(
 
 #[inline(always)]
 fn at_least(length: usize, header: usize) -> Step {
-    if length < header { Err(Malformed::L4Truncated) } else { Ok(()) }
+    if length < header {
+        Err(Malformed::L4Truncated)
+    } else {
+        Ok(())
+    }
 }
 
 #[inline(always)]

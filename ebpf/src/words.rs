@@ -31,7 +31,9 @@ pub fn write(flow: &Flow, words: &mut Words) {
     words[14] = flow.icmp.map_or(UNKNOWN, |icmp| u64::from(icmp[1]));
     for part in 0..4 {
         words[15 + part] = flow.source.map_or(UNKNOWN, |address| u64::from(address[part]));
-        words[19 + part] = flow.destination.map_or(UNKNOWN, |address| u64::from(address[part]));
+        words[19 + part] = flow
+            .destination
+            .map_or(UNKNOWN, |address| u64::from(address[part]));
     }
 }
 
@@ -71,11 +73,16 @@ fn small<T: TryFrom<u64>>(word: u64) -> Option<Option<T>> {
 }
 
 fn malformed(word: u64) -> Option<Malformed> {
-    Malformed::ALL.iter().copied().find(|reason| *reason as u64 == word)
+    Malformed::ALL
+        .iter()
+        .copied()
+        .find(|reason| *reason as u64 == word)
 }
 
 fn fragment(word: u64) -> Option<Fragment> {
-    [Fragment::None, Fragment::First, Fragment::Later].into_iter().find(|fragment| *fragment as u64 == word)
+    [Fragment::None, Fragment::First, Fragment::Later]
+        .into_iter()
+        .find(|fragment| *fragment as u64 == word)
 }
 
 fn address(words: &[u64]) -> Option<Option<[u32; 4]>> {
