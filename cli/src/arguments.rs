@@ -32,6 +32,15 @@ pub enum Command {
     Status(StatusArguments),
     /// Show a live table of interfaces and of the busiest rules (q quits)
     Top,
+    /// Show what policies would do, or everything that is wrong with them; needs no agent
+    ///
+    /// Ends with 1 if anything is wrong.
+    Explain(ExplainArguments),
+    /// Take every program of Sluice off this node, and forget what was in force
+    ///
+    /// An agent that stops leaves its programs attached; this is the way to take them off. It
+    /// refuses while an agent runs. It may be run again.
+    Cleanup(CleanupArguments),
     /// Show the version of sluicectl, and of the agent if one runs
     Version,
 }
@@ -63,4 +72,38 @@ pub enum StatusFormat {
     Json,
     /// One YAML document.
     Yaml,
+}
+
+/// Words of `explain`.
+#[derive(Args, Debug)]
+pub struct ExplainArguments {
+    /// Files or directories with policies; - is standard input
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+    pub files: Vec<PathBuf>,
+    /// Plan for the node whose network devices this YAML file lists, under the key links
+    #[arg(long, value_name = "FILE")]
+    pub links: Option<PathBuf>,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub output: ExplainFormat,
+}
+
+/// How `explain` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// Words for people.
+    Text,
+    /// One JSON document.
+    Json,
+}
+
+/// Words of `cleanup`.
+#[derive(Args, Debug)]
+pub struct CleanupArguments {
+    /// The agent's directory on the BPF file system
+    #[arg(long, value_name = "DIR", default_value = "/sys/fs/bpf/sluice")]
+    pub pin_path: PathBuf,
+    /// The agent's state directory
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/sluice")]
+    pub state_dir: PathBuf,
 }

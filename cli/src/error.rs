@@ -30,12 +30,22 @@ pub enum Error {
     #[error("cannot write this as JSON")]
     Json { source: serde_json::Error },
     #[error("cannot write this as YAML")]
-    Yaml { source: serde_norway::Error },
+    Yaml { source: serde_saphyr::SerializeError },
+    #[error("cannot read facts about links from {}: {message}", .path.display())]
+    Links { path: PathBuf, message: String },
+    #[error("an agent runs and works on {}: it would attach everything again", .pin_path.display())]
+    AgentRuns { pin_path: PathBuf, stop: String },
+    #[error(transparent)]
+    Dataplane(#[from] sluice_dataplane::Error),
+    #[error("cannot look at {}", .path.display())]
+    Look { path: PathBuf, source: io::Error },
+    #[error("cannot remove {}", .path.display())]
+    Remove { path: PathBuf, source: io::Error },
 }
 
 impl Error {
     /// What to do next, in words. Empty when the error says all there is.
-    pub const fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> &str {
         match self {
             Self::Unreachable(error) => error.remedy(),
             Self::Silent { .. } => "look at the agent's log; it may be stuck, or the node overloaded",
@@ -45,7 +55,16 @@ impl Error {
                 "run it in a terminal; for scripts use `sluicectl status -o json`, and over ssh `ssh -t`"
             }
             Self::Terminal { .. } => "use `sluicectl status` instead",
-            Self::Output { .. } | Self::Runtime { .. } | Self::Json { .. } | Self::Yaml { .. } => "",
+            Self::Links { .. } => {
+                "write a list of devices under the key links, as `links: [{name: eth0, driver: ixgbe}]`"
+            }
+            Self::AgentRuns { stop, .. } => stop,
+            Self::Look { .. } | Self::Remove { .. } => "run this as root",
+            Self::Dataplane(_)
+            | Self::Output { .. }
+            | Self::Runtime { .. }
+            | Self::Json { .. }
+            | Self::Yaml { .. } => "",
         }
     }
 

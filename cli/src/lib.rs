@@ -4,7 +4,9 @@
 
 mod agent;
 pub mod arguments;
+mod cleanup;
 mod error;
+mod explain;
 mod numbers;
 mod output;
 #[cfg(test)]
@@ -60,6 +62,8 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Error> {
     match arguments.command {
         Command::Status(status) => runtime.block_on(status::run(socket, &status)),
         Command::Top => runtime.block_on(top::run(socket)),
+        Command::Explain(explain) => explain::run(&explain),
+        Command::Cleanup(cleanup) => runtime.block_on(cleanup::run(socket, &cleanup)),
         Command::Version => runtime.block_on(agent::print_versions(socket)),
     }
 }

@@ -25,7 +25,12 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Error> {
 
 /// Prints a value as one YAML document.
 pub fn print_yaml(value: &impl serde::Serialize) -> Result<(), Error> {
-    print(&serde_norway::to_string(value).map_err(|source| Error::Yaml { source })?)
+    print(&yaml(value)?)
+}
+
+/// A value as YAML.
+pub fn yaml(value: &impl serde::Serialize) -> Result<String, Error> {
+    serde_saphyr::to_string(value).map_err(|source| Error::Yaml { source })
 }
 
 /// Says on standard error what went wrong, why, and what to do next.

@@ -22,7 +22,7 @@ const STATE: Columns<'_> = &[
 const TRAFFIC: Columns<'_> = &[">PACKETS/S", ">NS/PACKET", ">DROPS/S", ">DROPPED"];
 
 /// Digits of a revision that tell it apart from any other on this node.
-const REVISION_DIGITS: usize = 8;
+pub const REVISION_DIGITS: usize = 8;
 
 /// Writes the table and the sentences.
 pub fn write(f: &mut Formatter<'_>, interfaces: &[InterfaceStatus], width: Option<u16>) -> fmt::Result {

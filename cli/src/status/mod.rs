@@ -22,6 +22,7 @@ use crate::{
     output,
 };
 
+pub use interfaces::REVISION_DIGITS;
 pub use problems::count as count_problems;
 pub use tables::{Columns, table};
 

@@ -64,7 +64,10 @@ fn remarks(f: &mut Formatter<'_>, policy: &PolicyStatus) -> fmt::Result {
             )?;
         }
         PolicyState::NotProgrammed => {
-            writeln!(f, "  {subject}: good, but an interface that it selects does not run it; see there")?;
+            writeln!(
+                f,
+                "  {subject}: good, but an interface that it selects does not run it; see there"
+            )?;
         }
         PolicyState::InForce | PolicyState::Unspecified => {}
     }

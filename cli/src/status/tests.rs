@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use insta::assert_snapshot;
-use sluice_ipc::v1alpha1::{AgentStatus, PolicyStatus, StatusReply};
+use sluice_ipc::v1alpha1::{AgentStatus, InterfaceStatus, PolicyStatus, StatusReply};
 
 use super::{count_problems, text::StatusText};
 use crate::samples;
@@ -143,7 +143,39 @@ fn yaml() {
         interfaces: vec![samples::foreign(), samples::native()],
         ..samples::busy()
     };
-    assert_snapshot!(serde_norway::to_string(&reply).unwrap());
+    assert_snapshot!(crate::output::yaml(&reply).unwrap());
+}
+
+/// Whatever others put into a string, it is that string again for whoever reads the YAML.
+#[test]
+fn yaml_says_what_json_says() {
+    let mut reply = samples::long_names();
+    reply.policies.extend(samples::bad_policies());
+    let odd = [
+        "0123456789012345",
+        "12e4567890123456",
+        "null",
+        "yes",
+        " x ",
+        "a: b # c",
+        "- a",
+        "\u{1b}[2J",
+        "a\n\n b\n",
+    ];
+    for text in odd.into_iter().map(String::from).chain([format!(
+        "{}\n  {} ",
+        "long ".repeat(40),
+        "words ".repeat(40)
+    )]) {
+        let interface = InterfaceStatus {
+            revision: text.clone(),
+            message: text,
+            ..samples::native()
+        };
+        reply.interfaces.push(interface);
+    }
+    let from_yaml: serde_json::Value = serde_saphyr::from_str(&crate::output::yaml(&reply).unwrap()).unwrap();
+    assert_eq!(from_yaml, serde_json::to_value(&reply).unwrap());
 }
 
 #[test]

@@ -1,0 +1,60 @@
+//! Selectors, matches and actions in words.
+
+use sluice_policy::{Action, Matcher};
+
+use super::report::ExplainedSelector;
+
+/// `names eth*, lan0 with driver ixgbe`.
+pub fn selector(selector: &ExplainedSelector) -> String {
+    let lists = [
+        ("name", &selector.names),
+        ("driver", &selector.drivers),
+        ("PCI address", &selector.pci_addresses),
+    ];
+    let given = lists.iter().filter(|(_, values)| !values.is_empty());
+    given
+        .map(|(what, values)| format!("{what} {}", values.join(" or ")))
+        .collect::<Vec<_>>()
+        .join(", and ")
+}
+
+/// `UDP to port 9 or 100-200`.
+pub fn matcher(matcher: &Matcher) -> String {
+    let protocol = matcher.protocol.map(protocol);
+    if matcher.destination_ports.is_empty() {
+        return protocol.unwrap_or_else(|| "every packet".into());
+    }
+    let ports: Vec<_> = matcher
+        .destination_ports
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    format!(
+        "{} to port {}",
+        protocol.unwrap_or_else(|| "any protocol".into()),
+        ports.join(" or ")
+    )
+}
+
+/// What happens to a packet that matches.
+pub const fn action(action: Action) -> &'static str {
+    match action {
+        Action::Drop => "drop it",
+        Action::Pass => "pass it to the host",
+        Action::Count => "count it and go on",
+    }
+}
+
+fn protocol(number: u8) -> String {
+    match number {
+        1 => "ICMP".into(),
+        2 => "IGMP".into(),
+        6 => "TCP".into(),
+        17 => "UDP".into(),
+        47 => "GRE".into(),
+        50 => "ESP".into(),
+        58 => "ICMPv6".into(),
+        132 => "SCTP".into(),
+        other => format!("IP protocol {other}"),
+    }
+}
