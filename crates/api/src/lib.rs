@@ -6,9 +6,9 @@
 
 mod policy;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::core::CustomResourceExt;
+use kube::core::CustomResourceExt as _;
 
+pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 pub use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 pub use policy::*;

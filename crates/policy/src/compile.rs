@@ -10,7 +10,8 @@ use sluice_ebpf_common::{MAX_RULES, PORT_CLASSES};
 use crate::select::{Selection, select, without_match};
 use crate::tables::PortClasses;
 use crate::{
-    Conflict, InterfacePlan, LinkFacts, Mode, NodePlan, PlannedRule, Policy, PolicyReport, Skipped, Warning,
+    Conflict, InterfacePlan, LinkFacts, Matcher, Mode, NodePlan, PlannedRule, Policy, PolicyReport, Skipped,
+    Warning,
 };
 
 /// Says what should be in force on a node with these devices under these policies.
@@ -84,7 +85,7 @@ impl<'a> Claims<'a> {
                     Selection::No => {}
                     Selection::Yes { by } => by_link.entry(link.ifindex).or_default().push((policy, by)),
                     Selection::Refused { reason, message } => {
-                        skipped.push(skip(link, policy, reason, message))
+                        skipped.push(skip(link, policy, reason, message));
                     }
                 }
             }
@@ -237,10 +238,13 @@ fn room_conflict(plan: &InterfacePlan, policy: &Policy) -> Option<(&'static str,
         );
         return Some(("TooManyRules", message));
     }
-    let matchers = plan.rules.iter().map(|rule| &rule.matcher);
-    let classes = PortClasses::of(matchers.chain(policy.rules.iter().map(|rule| &rule.matcher)))
-        .vectors
-        .len();
+    let matchers: Vec<&Matcher> = plan
+        .rules
+        .iter()
+        .map(|rule| &rule.matcher)
+        .chain(policy.rules.iter().map(|rule| &rule.matcher))
+        .collect();
+    let classes = PortClasses::of(&matchers).vectors.len();
     (classes > PORT_CLASSES).then(|| {
         let message = format!(
             "with earlier policies the port ranges on {} would overlap in {classes} different ways, and at most \

@@ -118,10 +118,6 @@ impl LinkFacts {
         self.kind.as_deref() == Some(kind)
     }
 
-    pub(crate) fn is_driver(&self, driver: &str) -> bool {
-        self.driver.as_deref() == Some(driver)
-    }
-
     /// Bonds, in the old and the new make.
     pub(crate) fn is_bond(&self) -> bool {
         self.is_kind("bond") || self.is_kind("team")

@@ -128,11 +128,8 @@ impl InterfacePlan {
                 hash.update(range.last.to_le_bytes());
             }
         }
-        hash.finalize()
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let first: [u8; 8] = hash.finalize().first_chunk().copied().unwrap_or_default();
+        format!("{:016x}", u64::from_be_bytes(first))
     }
 
     /// The tables of the program instance. `slots` has the counter slot of each rule; a rule

@@ -42,7 +42,7 @@ pub(crate) fn check(document: &mut Value) -> Vec<Finding> {
     let mut walk = Walk { findings: Vec::new() };
     walk.value(
         document,
-        At {
+        &At {
             schema: &DOCUMENT,
             parent: &Value::Null,
             path: String::new(),
@@ -69,7 +69,7 @@ impl Walk {
     }
 
     /// Returns whether the value may stay.
-    fn value(&mut self, value: &mut Value, at: At<'_>) -> bool {
+    fn value(&mut self, value: &mut Value, at: &At<'_>) -> bool {
         if !words::is_of_type(value, at.schema) {
             let (expected, found) = (words::expected(at.schema), words::found(value));
             let fix = words::type_fix(at.schema, value);
@@ -82,10 +82,10 @@ impl Walk {
             return false;
         }
         match value {
-            Value::Object(fields) => self.object(fields, &at),
-            Value::Array(elements) => self.array(elements, &at),
-            Value::Number(number) => return self.number(number, &at),
-            Value::String(text) => return self.text(text, &at),
+            Value::Object(fields) => self.object(fields, at),
+            Value::Array(elements) => self.array(elements, at),
+            Value::Number(number) => return self.number(number, at),
+            Value::String(text) => return self.text(text, at),
             Value::Null | Value::Bool(_) => {}
         }
         true
@@ -104,7 +104,7 @@ impl Walk {
                 return !value.is_null()
                     && self.value(
                         value,
-                        At {
+                        &At {
                             schema,
                             parent: at.schema,
                             path,
@@ -114,7 +114,7 @@ impl Walk {
             if additional.is_object() {
                 return self.value(
                     value,
-                    At {
+                    &At {
                         schema: additional,
                         parent: at.schema,
                         path,
@@ -178,7 +178,7 @@ impl Walk {
             let path = format!("{}[{index}]", at.path);
             if !self.value(
                 element,
-                At {
+                &At {
                     schema: &at.schema["items"],
                     parent: at.parent,
                     path,

@@ -44,7 +44,8 @@ fn add_protocol(tables: &mut Tables, bit: u64, protocol: Option<u8>) {
 }
 
 fn add_ports(tables: &mut Tables, rules: &[PlannedRule]) {
-    let classes = PortClasses::of(rules.iter().map(|rule| &rule.matcher));
+    let matchers: Vec<&Matcher> = rules.iter().map(|rule| &rule.matcher).collect();
+    let classes = PortClasses::of(&matchers);
     debug_assert!(
         classes.vectors.len() <= PORT_CLASSES,
         "the compiler let too many port classes through"
@@ -67,9 +68,9 @@ pub(crate) struct PortClasses {
 }
 
 impl PortClasses {
-    pub fn of<'a>(rules: impl Iterator<Item = &'a Matcher> + Clone) -> Self {
+    pub fn of(rules: &[&Matcher]) -> Self {
         let mut firsts: Vec<u16> = rules
-            .clone()
+            .iter()
             .flat_map(|matcher| &matcher.destination_ports)
             .flat_map(|range| [Some(range.first), range.last.checked_add(1)])
             .flatten()
@@ -84,7 +85,7 @@ impl PortClasses {
         let mut known: HashMap<u64, usize> = HashMap::new();
         for (index, &first) in firsts.iter().enumerate() {
             let last = firsts.get(index + 1).map_or(u16::MAX, |next| next - 1);
-            let vector = accepting(rules.clone(), first);
+            let vector = accepting(rules, first);
             let class = *known.entry(vector).or_insert_with(|| {
                 classes.vectors.push(vector);
                 classes.vectors.len() - 1
@@ -95,12 +96,13 @@ impl PortClasses {
     }
 }
 
-fn accepting<'a>(rules: impl Iterator<Item = &'a Matcher>, port: u16) -> u64 {
+fn accepting(rules: &[&Matcher], port: u16) -> u64 {
     let accepts = |matcher: &Matcher| {
         matcher.destination_ports.is_empty()
             || matcher.destination_ports.iter().any(|range| range.contains(port))
     };
     rules
+        .iter()
         .take(MAX_RULES)
         .enumerate()
         .filter(|(_, matcher)| accepts(matcher))

@@ -52,9 +52,8 @@ fn refuse_double_names(elements: &[&Value], findings: &mut Vec<Finding>) {
 }
 
 fn refuse_too_many_classes(rules: &[Rule], findings: &mut Vec<Finding>) {
-    let classes = PortClasses::of(rules.iter().map(|rule| &rule.matcher))
-        .vectors
-        .len();
+    let matchers: Vec<&Matcher> = rules.iter().map(|rule| &rule.matcher).collect();
+    let classes = PortClasses::of(&matchers).vectors.len();
     if classes > PORT_CLASSES {
         let message = format!(
             "the port ranges of the rules overlap in {classes} different ways, and an interface carries {PORT_CLASSES}"

@@ -44,7 +44,7 @@ fn unreached_rules(interface: &InterfacePlan) -> Vec<(usize, String)> {
     let mut deciders = vec![0_u64; interface.rules.len()];
     for vector in possible_vectors(&tables) {
         let terminal = vector & (tables.drop | tables.pass);
-        let first = terminal & terminal.wrapping_neg();
+        let first = terminal.isolate_lowest_one();
         let up_to_first = if first == 0 { u64::MAX } else { first | (first - 1) };
         reached |= vector & up_to_first;
         for (index, decider) in deciders.iter_mut().enumerate() {
