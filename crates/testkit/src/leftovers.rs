@@ -26,7 +26,7 @@ pub(crate) fn lock() -> Result<File> {
 
 pub(crate) fn remove_once() {
     ONCE.call_once(|| {
-        // Without the lock another process would clean the same things at the same time: leave it to that one.
+        // Without the lock another process would clean the same things: leave it to that one.
         if let Ok(_lock) = lock() {
             remove_dead(Path::new(namespace::FOLDER), namespace::remove);
             remove_dead(Path::new(bpffs::MOUNT_POINT), bpffs::remove);

@@ -40,7 +40,7 @@ fn number(text: Option<&str>) -> Option<u64> {
     text?.parse().ok()
 }
 
-/// The start time of a process in clock ticks since boot; `None` if there is no such process, or only a zombie.
+/// The start time of a process in clock ticks since boot; `None` for a zombie or no such process.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The command's name may hold spaces and parentheses: the fields are counted from the last one.

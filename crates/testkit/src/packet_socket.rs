@@ -46,7 +46,7 @@ impl PacketSocket {
     /// Sends past the queueing discipline: faster, but a full device drops instead of holding up.
     pub(crate) fn bypass_queueing(&self) -> Result<()> {
         let on: libc::c_int = 1;
-        // SAFETY: the pointer and the size are those of `on`, which outlives the call; the kernel only reads it.
+        // SAFETY: pointer and size are those of `on`, which outlives the call; the kernel only reads it.
         let result = unsafe {
             libc::setsockopt(
                 self.0.as_raw_fd(),

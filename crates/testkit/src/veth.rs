@@ -91,7 +91,7 @@ impl Options {
         self
     }
 
-    /// No IPv6, whose membership reports nothing else can switch off: not one frame that the test did not send.
+    /// No IPv6, whose membership reports nothing else can switch off: no frame that the test did not send.
     #[must_use]
     pub fn silent(mut self) -> Self {
         self.silent = true;

@@ -1,0 +1,60 @@
+# Every target does the set-up that it needs; `make help` lists them.
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sluice
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+export PATH := $(CACHE)/bin:$(HOME)/.cargo/bin:$(PATH):/usr/local/sbin:/usr/sbin:/sbin
+# One line for a long command; what it prints is shown only if it fails.
+STEP := ./setup.sh step
+PROGRAMS := --package sluice-agent --package sluicectl --package xtask
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: ## Show on real packets that a policy does its job (root)
+	@./setup.sh demo
+	@$(STEP) "the programs, optimised" release cargo build --release $(PROGRAMS)
+	@$(TARGET)/release/xtask demo
+
+.PHONY: build
+build: ## Build the programs, optimised
+	@./setup.sh build
+	@$(STEP) "the programs, optimised" release cargo build --release $(PROGRAMS)
+
+.PHONY: test
+test: setup-test build-all ## Lint, then run every test that this machine can run
+	@$(TARGET)/debug/xtask lint
+	@$(TARGET)/debug/xtask test
+
+.PHONY: lint
+lint: setup-test build-all ## Only the checks: format, clippy, licences, spelling, arrows, generated files
+	@$(TARGET)/debug/xtask lint
+
+.PHONY: generate
+generate: ## Write the generated files anew
+	@./setup.sh build
+	@cargo xtask generate
+
+.PHONY: fmt
+fmt: setup-test ## Format Rust and TOML
+	@cargo fmt --all
+	@taplo fmt 2>/dev/null
+
+.PHONY: bench
+bench: ## Measure (root)
+	@./setup.sh test
+	@$(STEP) "the programs, optimised" release cargo build --release $(PROGRAMS)
+	@$(TARGET)/release/xtask bench
+
+# The tests and the chores from one build of the whole workspace: one set of features, compiled once.
+.PHONY: build-all
+build-all: setup-test
+	@$(STEP) "programs and tests" debug cargo build --workspace --all-targets
+
+.PHONY: setup-test
+setup-test:
+	@./setup.sh test

@@ -1,0 +1,57 @@
+//! The project's own chores: `cargo xtask --help` lists them. Nothing here is shipped.
+#![forbid(unsafe_code)]
+
+mod generate;
+mod junit;
+mod lint;
+mod step;
+mod test;
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, Subcommand};
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(about = "The project's own chores", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Write the files that are generated from the sources, and are committed.
+    Generate {
+        /// Write nothing; fail if a file is not as it would be written.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check format, clippy, licences, spelling, dependency arrows, house rules and generated files.
+    Lint,
+    /// Run every test and say how many passed, failed and were skipped.
+    Test,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .context("find the workspace")?;
+    env::set_current_dir(root).with_context(|| format!("enter {}", root.display()))?;
+    match &arguments.chore {
+        Chore::Generate { check } => generate::run(*check),
+        Chore::Lint => lint::run(),
+        Chore::Test => test::run(),
+    }
+}
