@@ -12,8 +12,9 @@ use crate::{
     output::{self, clean},
 };
 
-/// What the agent keeps over a restart of the node, in its state directory.
-const LAST_GOOD: &str = "last-good.json";
+/// What the agent keeps in its state directory: the policies last in force, and why interfaces
+/// refused a mode.
+const STATE_FILES: [&str; 2] = ["last-good.json", "refusals.json"];
 
 /// Runs `sluicectl cleanup`. It may be run again: what is gone already is no error.
 pub async fn run(agent_socket: &Path, arguments: &CleanupArguments) -> Result<ExitCode, Error> {
@@ -57,15 +58,11 @@ fn take_off(pin_path: &Path, state_dir: &Path) -> Result<Vec<String>, Error> {
     if had_pins {
         lines.push(format!("removed {}", clean(&pin_path.display().to_string())));
     }
-    let last_good = state_dir.join(LAST_GOOD);
-    match fs::remove_file(&last_good) {
-        Ok(()) => lines.push(format!("removed {}", clean(&last_good.display().to_string()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(source) => {
-            return Err(Error::Remove {
-                path: last_good,
-                source,
-            });
+    for path in STATE_FILES.map(|file| state_dir.join(file)) {
+        match fs::remove_file(&path) {
+            Ok(()) => lines.push(format!("removed {}", clean(&path.display().to_string()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::Remove { path, source }),
         }
     }
     Ok(lines)

@@ -60,6 +60,11 @@ impl Error {
             }
             Self::AgentRuns { stop, .. } => stop,
             Self::Look { .. } | Self::Remove { .. } => "run this as root",
+            Self::Dataplane(sluice_dataplane::Error::File { source, .. })
+                if source.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                "run this as root"
+            }
             Self::Dataplane(_)
             | Self::Output { .. }
             | Self::Runtime { .. }

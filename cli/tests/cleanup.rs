@@ -29,15 +29,21 @@ fn it_says_what_it_removed_and_may_be_run_again() {
     let folder = TempDir::new().unwrap();
     let last_good = folder.path().join("last-good.json");
     fs::write(&last_good, "{}").unwrap();
+    let refusals = folder.path().join("refusals.json");
+    fs::write(&refusals, "{}").unwrap();
     let absent = folder.path().join("no-pins");
     let output = cleanup(&absent, folder.path());
     assert_eq!(
         text(&output.stdout),
-        format!("removed {}\n", last_good.display()),
+        format!(
+            "removed {}\nremoved {}\n",
+            last_good.display(),
+            refusals.display()
+        ),
         "{}",
         text(&output.stderr)
     );
-    assert!(!last_good.exists());
+    assert!(!last_good.exists() && !refusals.exists());
     let output = cleanup(&absent, folder.path());
     assert_eq!(
         (text(&output.stdout), output.status.code()),
