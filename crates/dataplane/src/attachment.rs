@@ -65,13 +65,11 @@ impl Attachment {
     /// lost its interface; what is left of it is then removed.
     pub fn adopt(pins: &PinFolder, ifindex: u32) -> Result<Option<Self>, Error> {
         let folder = pins.interface(ifindex);
-        match Self::read_back(&folder, ifindex)? {
-            Some(found) => Ok(Some(found)),
-            None => {
-                remove_folder(&folder, ifindex)?;
-                Ok(None)
-            }
+        let found = Self::read_back(&folder, ifindex)?;
+        if found.is_none() {
+            remove_folder(&folder, ifindex)?;
         }
+        Ok(found)
     }
 
     fn read_back(folder: &Path, ifindex: u32) -> Result<Option<Self>, Error> {

@@ -11,6 +11,8 @@ pub mod links;
 mod programs;
 mod rule_slots;
 mod sys;
+#[doc(hidden)]
+pub mod test_programs;
 
 pub use error::Error;
 pub use programs::{RunStatisticsGuard, enable_run_statistics, program_name};
@@ -25,6 +27,15 @@ pub enum AttachMode {
 }
 
 impl AttachMode {
+    /// The name as status shows it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "Native",
+            Self::Generic => "Generic",
+        }
+    }
+
     fn flags(self) -> u32 {
         match self {
             Self::Native => sys::XDP_FLAGS_DRV_MODE,

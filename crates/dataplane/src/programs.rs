@@ -9,7 +9,7 @@ use rustix::fd::OwnedFd;
 use crate::Error;
 
 /// The name of the loaded program with this id. `None` if the kernel does not tell: the program is
-/// gone, or we lack CAP_SYS_ADMIN, which walking ids needs.
+/// gone, or we lack `CAP_SYS_ADMIN`, which walking ids needs.
 #[must_use]
 pub fn program_name(id: u32) -> Option<String> {
     let found = loaded_programs().filter_map(Result::ok).find(|program| program.id() == id)?;
@@ -25,7 +25,7 @@ pub struct RunStatisticsGuard {
 /// `BPF_ENABLE_STATS`: program run time and counts move until the guard is dropped.
 ///
 /// # Errors
-/// EPERM without CAP_SYS_ADMIN.
+/// `EPERM` without `CAP_SYS_ADMIN`.
 pub fn enable_run_statistics() -> Result<RunStatisticsGuard, Error> {
     let enabled = enable_stats(Stats::RunTime).map_err(aya::programs::ProgramError::from)?;
     Ok(RunStatisticsGuard { _enabled: enabled })

@@ -1,7 +1,10 @@
 //! Which rule counts in which slot. The names are kept in a pinned map beside the counters, so that a
 //! rule keeps its counter over revisions and restarts of the agent.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use aya::{
     Pod,
@@ -74,13 +77,7 @@ impl RuleSlots {
         counters: &Counters,
     ) -> Result<u16, Error> {
         let none_left = || Error::NoRuleSlot { ifindex: self.ifindex, rule: rule.to_owned() };
-        let slot = match free_slot(by_name) {
-            Some(slot) => slot,
-            None => {
-                let retired = by_name.keys().find(|name| !wanted.contains(name)).cloned();
-                retired.and_then(|name| by_name.remove(&name)).ok_or_else(none_left)?
-            }
-        };
+        let slot = free_slot(by_name).or_else(|| retire(by_name, wanted)).ok_or_else(none_left)?;
         let named = Named::new(rule, counters.rules[usize::from(slot)]);
         self.names
             .insert(&u32::from(slot), &named, 0)
@@ -114,8 +111,14 @@ impl RuleSlots {
     }
 }
 
+/// Takes the slot of some rule that is not wanted.
+fn retire(by_name: &mut BTreeMap<String, u16>, wanted: &[String]) -> Option<u16> {
+    let name = by_name.keys().find(|name| !wanted.contains(name)).cloned()?;
+    by_name.remove(&name)
+}
+
 fn free_slot(by_name: &BTreeMap<String, u16>) -> Option<u16> {
-    let used: std::collections::BTreeSet<u16> = by_name.values().copied().collect();
+    let used: BTreeSet<u16> = by_name.values().copied().collect();
     (0..u16::try_from(RULE_SLOTS).unwrap_or(u16::MAX)).find(|slot| !used.contains(slot))
 }
 

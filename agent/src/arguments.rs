@@ -1,0 +1,32 @@
+//! The command line of the agent.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// Attaches XDP programs to this node's interfaces as policies ask.
+#[derive(Clone, Debug, Parser)]
+#[command(version)]
+pub struct Arguments {
+    /// Take policies from a directory, without a cluster. The only way so far.
+    #[arg(long, required = true)]
+    pub standalone: bool,
+    /// Directory with XdpPolicy files (*.yaml, *.yml, *.json).
+    #[arg(long, value_name = "DIR", default_value = "/etc/sluice/policies")]
+    pub policy_dir: PathBuf,
+    /// Folder of pinned links and maps, in a BPF file system.
+    #[arg(long, value_name = "DIR", default_value = "/sys/fs/bpf/sluice")]
+    pub pin_path: PathBuf,
+    /// Folder for what must survive a restart: the last good policies, and why interfaces refused.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/sluice")]
+    pub state_dir: PathBuf,
+    /// Unix socket for sluicectl.
+    #[arg(long, value_name = "PATH", default_value = sluice_ipc::DEFAULT_SOCKET)]
+    pub socket: PathBuf,
+    /// Name of this node in status.
+    #[arg(long, value_name = "NAME", env = "NODE_NAME", default_value = "")]
+    pub node_name: String,
+    /// Log as JSON, one object a line.
+    #[arg(long)]
+    pub log_json: bool,
+}

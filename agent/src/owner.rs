@@ -1,0 +1,89 @@
+//! The task that owns the node: it waits for something to happen, and does one thing at a time.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use sluice_dataplane::links::LinkEvents;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep_until},
+};
+
+use crate::{node::Node, policy_directory::PolicyDirectory, report::Report};
+
+/// A question to the owner: the answer goes back through the channel.
+pub type Question = oneshot::Sender<Report>;
+
+/// The owner, and what wakes it.
+pub struct Owner {
+    node: Node,
+    directory: PolicyDirectory,
+    events: LinkEvents,
+    questions: mpsc::Receiver<Question>,
+}
+
+impl Owner {
+    /// The owner of `node`.
+    pub fn new(
+        node: Node,
+        directory: PolicyDirectory,
+        events: LinkEvents,
+        questions: mpsc::Receiver<Question>,
+    ) -> Self {
+        Self {
+            node,
+            directory,
+            events,
+            questions,
+        }
+    }
+
+    /// Runs until it is cancelled or cannot watch any more.
+    pub async fn run(mut self) -> anyhow::Result<()> {
+        self.read_policies().await;
+        let mut look_at = after(self.node.next_look());
+        let mut retry_at = after(self.node.next_retry());
+        loop {
+            tokio::select! {
+                changed = self.directory.changed() => {
+                    changed.context("cannot watch the policy directory")?;
+                    self.read_policies().await;
+                }
+                changed = self.events.changed() => {
+                    changed.context("cannot watch links")?;
+                    self.node.reconcile().await;
+                }
+                () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {
+                    self.node.reconcile().await;
+                }
+                () = sleep_until(look_at.unwrap_or_else(Instant::now)), if look_at.is_some() => {
+                    self.node.prove().await;
+                    look_at = after(self.node.next_look());
+                    continue;
+                }
+                question = self.questions.recv() => {
+                    let Some(question) = question else { return Ok(()) };
+                    self.answer(question).await;
+                    continue;
+                }
+            }
+            look_at = after(self.node.next_look());
+            retry_at = after(self.node.next_retry());
+        }
+    }
+
+    async fn read_policies(&mut self) {
+        self.node.snapshot = self.directory.read();
+        self.node.reconcile().await;
+    }
+
+    async fn answer(&mut self, question: Question) {
+        self.node.prove_all().await;
+        // Whoever asked may have gone away meanwhile; nobody is left to be told.
+        drop(question.send(Report::of(&self.node)));
+    }
+}
+
+fn after(delay: Option<Duration>) -> Option<Instant> {
+    delay.map(|delay| Instant::now() + delay)
+}

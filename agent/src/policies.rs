@@ -1,0 +1,134 @@
+//! What became of each policy: from the files, the plan, and what the interfaces run.
+
+use std::collections::BTreeMap;
+
+use sluice_ipc::v1alpha1::{self as ipc, PolicyState};
+use sluice_policy::{PolicyReport, Problem};
+
+use crate::node::Node;
+
+/// The status of every policy that is in force or was refused.
+pub fn report(node: &Node) -> Vec<ipc::PolicyStatus> {
+    let mut problems = problems_by_policy(node);
+    let mut all = Vec::new();
+    for policy in &node.snapshot.policies {
+        let report = node
+            .plan
+            .policies
+            .iter()
+            .find(|report| report.name == policy.name);
+        let mut status = ipc::PolicyStatus {
+            name: policy.name.clone(),
+            file: policy.file.clone(),
+            state: state(node, &policy.name, report).into(),
+            problems: problems.remove(&policy.name).unwrap_or_default(),
+            ..ipc::PolicyStatus::default()
+        };
+        if let Some(report) = report {
+            status.interfaces = programmed(node, &report.name);
+            status.warnings = warnings(report);
+        }
+        all.push(status);
+    }
+    all.extend(problems.into_iter().map(refused));
+    all
+}
+
+fn refused((name, problems): (String, Vec<ipc::Problem>)) -> ipc::PolicyStatus {
+    let file = problems
+        .first()
+        .map(|problem| problem.file.clone())
+        .unwrap_or_default();
+    let state = PolicyState::Refused.into();
+    ipc::PolicyStatus {
+        name,
+        file,
+        state,
+        problems,
+        ..ipc::PolicyStatus::default()
+    }
+}
+
+fn state(node: &Node, name: &str, report: Option<&PolicyReport>) -> PolicyState {
+    if node.snapshot.stale.iter().any(|stale| stale.policy == name) {
+        return PolicyState::LastGood;
+    }
+    match report {
+        Some(report) if !report.conflicts.is_empty() => PolicyState::Conflict,
+        Some(report) if report.interfaces.is_empty() => PolicyState::NoMatchingInterface,
+        Some(report) if programmed(node, name).len() < report.interfaces.len() => PolicyState::NotProgrammed,
+        _ => PolicyState::InForce,
+    }
+}
+
+/// Names of the interfaces that run the policy now.
+fn programmed(node: &Node, policy: &str) -> Vec<String> {
+    let runs = |interface: &&crate::interface::Interface| {
+        interface.attachment.is_some()
+            && interface
+                .in_force
+                .as_ref()
+                .is_some_and(|plan| plan.policies.iter().any(|name| name == policy))
+    };
+    let running = node.interfaces.values().filter(runs);
+    running
+        .filter_map(|interface| interface.link())
+        .map(|link| link.name.clone())
+        .collect()
+}
+
+fn warnings(report: &PolicyReport) -> Vec<ipc::Warning> {
+    let warnings = report
+        .warnings
+        .iter()
+        .map(|warning| (warning.reason, &warning.message));
+    let conflicts = report
+        .conflicts
+        .iter()
+        .map(|conflict| (conflict.reason, &conflict.message));
+    let one = |(reason, message): (&str, &String)| ipc::Warning {
+        reason: reason.to_owned(),
+        message: message.clone(),
+    };
+    warnings.chain(conflicts).map(one).collect()
+}
+
+/// Problems under the policy that they keep from being read; under no name where the file has none.
+fn problems_by_policy(node: &Node) -> BTreeMap<String, Vec<ipc::Problem>> {
+    let mut by_policy: BTreeMap<String, Vec<ipc::Problem>> = BTreeMap::new();
+    for problem in node.snapshot.files.iter().flat_map(|file| &file.problems) {
+        for name in names(node, problem) {
+            by_policy.entry(name).or_default().push(to_ipc(problem));
+        }
+    }
+    by_policy
+}
+
+/// A problem without a policy is the file's: it concerns every policy that the file last gave.
+fn names(node: &Node, problem: &Problem) -> Vec<String> {
+    if let Some(name) = &problem.policy {
+        return vec![name.clone()];
+    }
+    let of_file = node
+        .snapshot
+        .stale
+        .iter()
+        .filter(|stale| stale.file == problem.file);
+    let names: Vec<String> = of_file.map(|stale| stale.policy.clone()).collect();
+    if names.is_empty() {
+        vec![String::new()]
+    } else {
+        names
+    }
+}
+
+fn to_ipc(problem: &Problem) -> ipc::Problem {
+    ipc::Problem {
+        file: problem.file.clone(),
+        policy: problem.policy.clone().unwrap_or_default(),
+        field: problem.field.clone(),
+        reason: problem.reason.as_str().to_owned(),
+        message: problem.message.clone(),
+        fix: problem.fix.clone(),
+    }
+}

@@ -1,0 +1,204 @@
+//! The node's state as the answer to a status question. It reads counters and decides nothing.
+
+use std::collections::BTreeMap;
+
+use sluice_dataplane::{AttachMode, Error, attachment::RunStatistics};
+use sluice_ebpf_common::{Counter, Counters, Malformed, Outcome};
+use sluice_ipc::v1alpha1 as ipc;
+use sluice_policy::{InterfacePlan, Mode};
+
+use crate::{
+    interface::{Foreign, Interface, rule_name},
+    node::Node,
+    policies,
+};
+
+/// One reading of everything.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What is wrong with the node as a whole.
+    pub problems: Vec<String>,
+    /// By policy.
+    pub policies: Vec<ipc::PolicyStatus>,
+    /// By interface that a policy wants, or that carries a program of ours.
+    pub interfaces: Vec<ipc::InterfaceStatus>,
+    /// Selected and left alone.
+    pub skipped: Vec<ipc::SkippedInterface>,
+    /// What rates are computed from, by interface index.
+    pub samples: BTreeMap<u32, Sample>,
+}
+
+/// What has moved on an interface.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Packets that the program saw.
+    pub packets: u64,
+    /// Packets that it dropped.
+    pub drops: u64,
+    /// Its runs, while run statistics are on.
+    pub runs: RunStatistics,
+}
+
+impl Report {
+    /// Reads `node`.
+    pub fn of(node: &Node) -> Self {
+        let mut report = Self {
+            problems: node
+                .snapshot
+                .directory_problem
+                .iter()
+                .chain(&node.problem)
+                .cloned()
+                .collect(),
+            policies: policies::report(node),
+            interfaces: Vec::new(),
+            skipped: skipped(node),
+            samples: BTreeMap::new(),
+        };
+        for (ifindex, interface) in &node.interfaces {
+            let mut status = describe(node, *ifindex, interface);
+            match count(interface, &mut status) {
+                Ok(sample) => drop(report.samples.insert(*ifindex, sample)),
+                Err(error) => report.problems.push(format!("interface {ifindex}: {error}")),
+            }
+            report.interfaces.push(status);
+        }
+        report.interfaces.sort_by(|a, b| a.name.cmp(&b.name));
+        report
+    }
+}
+
+fn skipped(node: &Node) -> Vec<ipc::SkippedInterface> {
+    let one = |skipped: &sluice_policy::Skipped| ipc::SkippedInterface {
+        interface: skipped.interface.clone(),
+        policy: skipped.policy.clone(),
+        reason: skipped.reason.to_owned(),
+        message: skipped.message.clone(),
+    };
+    node.plan.skipped.iter().map(one).collect()
+}
+
+fn describe(node: &Node, ifindex: u32, interface: &Interface) -> ipc::InterfaceStatus {
+    let mut status = ipc::InterfaceStatus {
+        ifindex,
+        ..ipc::InterfaceStatus::default()
+    };
+    if let Some(link) = interface.link() {
+        status.name.clone_from(&link.name);
+        status.driver = link.driver.clone().unwrap_or_default();
+        status.mtu = link.mtu;
+        status.rx_queues = link
+            .channels
+            .map_or(link.rx_queues, |channels| channels.combined + channels.rx);
+    }
+    if let Some(wanted) = &interface.wanted {
+        status.mode_asked = mode_asked(wanted.mode).to_owned();
+        status.policies.clone_from(&wanted.policies);
+    }
+    status.mode_in_force = interface.mode.map_or("", AttachMode::name).to_owned();
+    status.foreign_program = interface.foreign.as_ref().map(foreign);
+    explain(node, ifindex, interface, &mut status);
+    status
+}
+
+/// Why it is not as it was asked for: a step that failed, or what the interface refused.
+fn explain(node: &Node, ifindex: u32, interface: &Interface, status: &mut ipc::InterfaceStatus) {
+    if let Some(failure) = &interface.failure {
+        "StepFailed".clone_into(&mut status.reason);
+        status.message = format!("{failure}; what was in force stays");
+    } else if interface.wanted.is_none() {
+        "PolicyUnreadable".clone_into(&mut status.reason);
+        "kept from an earlier run: a policy that cannot be read may want it".clone_into(&mut status.message);
+    } else if let Some(refused) = node.refusals.get(ifindex) {
+        status.reason.clone_from(&refused.reason);
+        status.message.clone_from(&refused.message);
+        status.remedy = refused.remedy.clone().unwrap_or_default();
+    }
+}
+
+fn foreign(foreign: &Foreign) -> ipc::ForeignProgram {
+    ipc::ForeignProgram {
+        id: foreign.id,
+        name: foreign.name.clone(),
+        mode: foreign.mode.clone(),
+    }
+}
+
+fn mode_asked(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Auto => "Auto",
+        Mode::Native => "Native",
+        Mode::Generic => "Generic",
+    }
+}
+
+/// Reads what the kernel says and counted of what is attached.
+fn count(interface: &Interface, status: &mut ipc::InterfaceStatus) -> Result<Sample, Error> {
+    let Some(attachment) = &interface.attachment else {
+        return Ok(Sample::default());
+    };
+    let ids = attachment.ids()?;
+    status.program_id = ids.program;
+    status.link_id = ids.link;
+    status.revision = attachment.digest().unwrap_or_default().to_owned();
+    status.verified = interface
+        .proof
+        .as_ref()
+        .map_or("", |proof| proof.verified().as_str())
+        .to_owned();
+    let counters = attachment.counters()?;
+    status.outcomes = outcomes(&counters);
+    status.malformed = malformed(&counters);
+    if let Some(plan) = &interface.in_force {
+        status.rules = rules(plan, &attachment.rule_counters(&counters)?);
+    }
+    Ok(Sample {
+        packets: counters.packets(),
+        drops: counters.outcomes[Outcome::DropRule as usize].packets,
+        runs: attachment.run_statistics()?,
+    })
+}
+
+fn outcomes(counters: &Counters) -> Vec<ipc::OutcomeCounter> {
+    let one = |outcome: &Outcome| {
+        let Counter { packets, bytes } = counters.outcomes[*outcome as usize];
+        let verdict = if outcome.drops() { "Drop" } else { "Pass" };
+        ipc::OutcomeCounter {
+            outcome: outcome.name().to_owned(),
+            verdict: verdict.to_owned(),
+            packets,
+            bytes,
+        }
+    };
+    Outcome::ALL.iter().map(one).collect()
+}
+
+fn malformed(counters: &Counters) -> Vec<ipc::MalformedCounter> {
+    let one = |reason: &Malformed| {
+        let Counter { packets, bytes } = counters.malformed[*reason as usize];
+        ipc::MalformedCounter {
+            reason: reason.name().to_owned(),
+            packets,
+            bytes,
+        }
+    };
+    Malformed::ALL
+        .iter()
+        .map(one)
+        .filter(|counter| counter.packets > 0)
+        .collect()
+}
+
+fn rules(plan: &InterfacePlan, counted: &BTreeMap<String, Counter>) -> Vec<ipc::RuleCounter> {
+    let one = |rule: &sluice_policy::PlannedRule| {
+        let Counter { packets, bytes } = counted.get(&rule_name(rule)).copied().unwrap_or_default();
+        ipc::RuleCounter {
+            policy: rule.policy.clone(),
+            rule: rule.rule.clone(),
+            action: rule.action.as_str().to_owned(),
+            packets,
+            bytes,
+        }
+    };
+    plan.rules.iter().map(one).collect()
+}

@@ -1,0 +1,111 @@
+//! The gRPC service: asks the owner, waits for the sampling window, computes rates. It never touches
+//! the node itself.
+
+use std::time::Duration;
+
+use sluice_dataplane::enable_run_statistics;
+use sluice_ipc::v1alpha1::{self as ipc, agent_server::Agent};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep},
+};
+use tonic::{Request, Response, Status};
+
+use crate::{
+    owner::Question,
+    report::{Report, Sample},
+};
+
+/// A client cannot keep run statistics on for longer than this.
+const LONGEST_SAMPLE: Duration = Duration::from_secs(10);
+
+/// Answers clients of the agent's socket.
+#[derive(Debug)]
+pub struct Service {
+    /// Where the owner takes questions.
+    pub questions: mpsc::Sender<Question>,
+    /// What does not change while the agent runs.
+    pub agent: ipc::AgentStatus,
+}
+
+impl Service {
+    async fn ask(&self) -> Result<Report, Status> {
+        let (answer, question) = oneshot::channel();
+        let stopping = || Status::unavailable("the agent is stopping");
+        self.questions.send(answer).await.map_err(|_| stopping())?;
+        question.await.map_err(|_| stopping())
+    }
+}
+
+#[tonic::async_trait]
+impl Agent for Service {
+    async fn status(
+        &self,
+        request: Request<ipc::StatusRequest>,
+    ) -> Result<Response<ipc::StatusReply>, Status> {
+        let window =
+            Duration::from_millis(request.into_inner().sample_milliseconds.into()).min(LONGEST_SAMPLE);
+        let mut report = None;
+        if !window.is_zero() {
+            let statistics = enable_run_statistics();
+            let first = self.ask().await?;
+            let started = Instant::now();
+            sleep(window).await;
+            let mut second = self.ask().await?;
+            let unavailable = statistics
+                .err()
+                .map(|error| format!("run statistics cannot be switched on: {error}"));
+            add_rates(&first, &mut second, started.elapsed(), unavailable.as_deref());
+            report = Some(second);
+        }
+        let report = match report {
+            Some(report) => report,
+            None => self.ask().await?,
+        };
+        let mut agent = self.agent.clone();
+        agent.problems = report.problems;
+        Ok(Response::new(ipc::StatusReply {
+            agent: Some(agent),
+            policies: report.policies,
+            interfaces: report.interfaces,
+            skipped: report.skipped,
+        }))
+    }
+}
+
+fn add_rates(first: &Report, second: &mut Report, window: Duration, unavailable: Option<&str>) {
+    for status in &mut second.interfaces {
+        let (Some(before), Some(now)) = (
+            first.samples.get(&status.ifindex),
+            second.samples.get(&status.ifindex),
+        ) else {
+            continue;
+        };
+        status.packets_per_second = Some(rate(before.packets, now.packets, window));
+        status.drops_per_second = Some(rate(before.drops, now.drops, window));
+        match unavailable {
+            Some(because) => because.clone_into(&mut status.nanoseconds_unavailable_because),
+            None => status.nanoseconds_per_packet = nanoseconds(before, now),
+        }
+        if status.nanoseconds_per_packet.is_none() && unavailable.is_none() {
+            "no packet during the sample".clone_into(&mut status.nanoseconds_unavailable_because);
+        }
+    }
+}
+
+fn rate(before: u64, now: u64, window: Duration) -> f64 {
+    now.saturating_sub(before) as f64 / window.as_secs_f64()
+}
+
+/// Mean time of a run. The program may have been swapped in between: then the new one's own figures count.
+fn nanoseconds(before: &Sample, now: &Sample) -> Option<f64> {
+    let swapped = now.runs.runs < before.runs.runs;
+    let (time, runs) = if swapped {
+        Default::default()
+    } else {
+        (before.runs.time, before.runs.runs)
+    };
+    let runs = now.runs.runs.saturating_sub(runs);
+    let time = now.runs.time.saturating_sub(time);
+    (runs > 0).then(|| time.as_nanos() as f64 / runs as f64)
+}
