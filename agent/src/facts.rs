@@ -19,10 +19,10 @@ pub fn of(link: &Link, links: &[Link]) -> LinkFacts {
         bus_address: link.bus_address.clone(),
         mtu: link.mtu,
         up: link.up,
-        master: link.master.as_ref().map(|master| Master {
-            ifindex: master.ifindex,
-            kind: master.kind.clone(),
-        }),
+        master: link
+            .master
+            .as_ref()
+            .map(|master| Master { ifindex: master.ifindex, kind: master.kind.clone() }),
         parent: link.parent,
         parent_name: parent.map(|parent| parent.name.clone()),
         vlan_id: None,
@@ -50,10 +50,7 @@ fn channels(channels: sluice_dataplane::links::Channels) -> Channels {
 /// The mode in which `link` runs the program `program_id`, as the kernel says; `None` if it does not.
 pub fn mode_in_force(link: &Link, program_id: u32) -> Option<AttachMode> {
     let attached = link.xdp.as_ref()?;
-    let program = attached
-        .programs
-        .iter()
-        .find(|program| program.program_id == program_id)?;
+    let program = attached.programs.iter().find(|program| program.program_id == program_id)?;
     match program.mode {
         AttachedMode::Native => Some(AttachMode::Native),
         AttachedMode::Generic => Some(AttachMode::Generic),

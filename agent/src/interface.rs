@@ -5,30 +5,19 @@ use std::time::Duration;
 
 use sluice_dataplane::{
     AttachMode, Error,
-    attachment::{Attachment, Revision},
+    attachment::Attachment,
     bpffs::PinFolder,
     links::{Link, Netlink},
-    program_name,
 };
-use sluice_policy::{InterfacePlan, LinkFacts, Mode, PlannedRule, attach};
+use sluice_policy::{InterfacePlan, LinkFacts, Mode, attach};
 use tracing::{info, warn};
 
 use crate::{
+    attempt::{Attempted, Foreign, Refused, attempt, with_revision},
     facts,
     proof::Proof,
-    refusals::{Refusals, Refused},
+    refusals::{Note, Refusals},
 };
-
-/// A program of somebody else on the interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Foreign {
-    /// The kernel's id of it.
-    pub id: u32,
-    /// Its name, if the kernel tells.
-    pub name: String,
-    /// Native, Generic or Offload.
-    pub mode: String,
-}
 
 /// What runs on an interface and what should.
 #[derive(Debug, Default)]
@@ -48,6 +37,8 @@ pub struct Interface {
     /// The last step that failed, in words; what runs went on.
     pub failure: Option<String>,
     link: Option<Link>,
+    /// Whether this process has tried to attach: what an earlier one was told may no longer hold.
+    tried: bool,
 }
 
 /// What the steps need of the node.
@@ -63,10 +54,7 @@ pub struct Context<'a> {
 impl Interface {
     /// An interface on which an earlier run left a program.
     pub fn adopted(attachment: Attachment) -> Self {
-        Self {
-            attachment: Some(attachment),
-            ..Self::default()
-        }
+        Self { attachment: Some(attachment), ..Self::default() }
     }
 
     /// The link as it was last read.
@@ -82,15 +70,15 @@ impl Interface {
         link: &Link,
         facts: &LinkFacts,
     ) {
-        let moved = self.link.as_ref().is_some_and(|before| disturbs(before, link));
+        let disturbed = self.link.as_ref().is_some_and(|before| disturbs(before, link));
         self.link = Some(link.clone());
         self.wanted = Some(plan.clone());
         let result = self.try_ensure(context, plan, link, facts).await;
         if let Err(error) = &result {
-            warn!(interface = %link.name, %error, "what is in force stays");
+            warn!(interface = %link.name, %error, "a step failed; what is in force stays");
         }
         self.failure = result.err().map(|error| error.to_string());
-        if moved || self.proof.is_none() {
+        if disturbed || self.proof.is_none() {
             self.prove_anew();
         }
     }
@@ -106,10 +94,13 @@ impl Interface {
         if self.attachment.is_some() {
             return self.swap(plan);
         }
-        self.foreign = foreign(link);
+        self.foreign = Foreign::on(link);
         if let Some(foreign) = &self.foreign {
-            let refusal = held_by(foreign, link);
-            note(context, link.ifindex, Some(Refused::new(refusal, facts)));
+            note(context, plan.mode, facts, Some(foreign.refusal(link)));
+            return Ok(());
+        }
+        let known = context.refusals.get(link.ifindex);
+        if self.tried && known.is_some_and(|known| known.still_holds(plan.mode, facts)) {
             return Ok(());
         }
         self.attach(context, plan, link, facts).await
@@ -123,14 +114,9 @@ impl Interface {
         link: &Link,
         facts: &LinkFacts,
     ) -> Result<(), Error> {
-        let Some(attachment) = &self.attachment else {
-            return Ok(());
-        };
+        let Some(attachment) = &self.attachment else { return Ok(()) };
         let ids = attachment.ids()?;
-        let mode = ids
-            .attached
-            .then(|| facts::mode_in_force(link, ids.program))
-            .flatten();
+        let mode = ids.attached.then(|| facts::mode_in_force(link, ids.program)).flatten();
         let refused = context.refusals.get(link.ifindex);
         let fits = match (asked, mode) {
             (Mode::Auto | Mode::Native, Some(AttachMode::Native))
@@ -149,13 +135,11 @@ impl Interface {
     }
 
     fn swap(&mut self, plan: InterfacePlan) -> Result<(), Error> {
-        let Some(attachment) = &mut self.attachment else {
-            return Ok(());
-        };
+        let Some(attachment) = &mut self.attachment else { return Ok(()) };
         let digest = plan.digest();
         let runs_already = attachment.runs(&digest);
         if !runs_already {
-            with_revision(&plan, &digest, |revision| attachment.swap(revision))?;
+            with_revision(&plan, |revision| attachment.swap(revision))?;
             info!(interface = %plan.name, revision = %digest, "swapped in");
         }
         self.in_force = Some(plan);
@@ -172,65 +156,27 @@ impl Interface {
         link: &Link,
         facts: &LinkFacts,
     ) -> Result<(), Error> {
-        let attempts = attach::attempts(plan.mode, facts);
-        let mut refused = attempts.skipped.into_iter().next_back();
-        for mode in attempts.order {
-            match self
-                .attach_in(context, &plan, link.ifindex, facts::to_attach(mode))
-                .await
-            {
-                Ok(()) => {
-                    info!(interface = %link.name, mode = self.mode.map_or("", AttachMode::name), "attached");
-                    self.in_force = Some(plan);
-                    self.prove_anew();
-                    note(
-                        context,
-                        link.ifindex,
-                        refused.map(|refusal| Refused::new(refusal, facts)),
-                    );
-                    return Ok(());
-                }
-                Err(error) => {
-                    let Some(errno) = error.attach_errno() else {
-                        return Err(error);
-                    };
-                    refused = Some(attach::refusal(errno, mode, facts));
-                }
+        self.tried = true;
+        let attempted = attempt(context, &plan, facts)?;
+        // Read again: what is in force is what the kernel says, and somebody may have been faster than we.
+        let now = context.netlink.link(link.ifindex).await?;
+        match attempted {
+            Attempted::Attached { attachment, refused } => {
+                let program = attachment.ids()?.program;
+                self.mode = now.as_ref().and_then(|link| facts::mode_in_force(link, program));
+                self.link = now.or(self.link.take());
+                self.attachment = Some(attachment);
+                note(context, plan.mode, facts, refused);
+                info!(interface = %link.name, mode = self.mode.map_or("", AttachMode::name), "attached");
+                self.in_force = Some(plan);
+                self.prove_anew();
+            }
+            Attempted::Refused(refused) => {
+                self.foreign = now.as_ref().and_then(Foreign::on);
+                let foreign = self.foreign.as_ref().map(|foreign| foreign.refusal(link));
+                note(context, plan.mode, facts, foreign.or(refused));
             }
         }
-        // Somebody may have been faster than we between the reading of the link and the attaching.
-        let now = context.netlink.link(link.ifindex).await?;
-        self.foreign = now.as_ref().and_then(foreign);
-        if let Some(foreign) = &self.foreign {
-            refused = Some(held_by(foreign, link));
-        }
-        if let Some(refusal) = &refused {
-            warn!(interface = %link.name, reason = refusal.reason, "not attached: {}", refusal.message);
-        }
-        note(
-            context,
-            link.ifindex,
-            refused.map(|refusal| Refused::new(refusal, facts)),
-        );
-        Ok(())
-    }
-
-    async fn attach_in(
-        &mut self,
-        context: &Context<'_>,
-        plan: &InterfacePlan,
-        ifindex: u32,
-        mode: AttachMode,
-    ) -> Result<(), Error> {
-        let digest = plan.digest();
-        let attachment = with_revision(plan, &digest, |revision| {
-            Attachment::create(context.pins, ifindex, mode, revision)
-        })?;
-        let program = attachment.ids()?.program;
-        self.attachment = Some(attachment);
-        let link = context.netlink.link(ifindex).await?;
-        self.mode = link.as_ref().and_then(|link| facts::mode_in_force(link, program));
-        self.link = link.or(self.link.take());
         Ok(())
     }
 
@@ -246,10 +192,7 @@ impl Interface {
     }
 
     fn prove_anew(&mut self) {
-        let seen = self
-            .attachment
-            .as_ref()
-            .and_then(|attachment| attachment.counters().ok());
+        let seen = self.attachment.as_ref().and_then(|attachment| attachment.counters().ok());
         let received = self.link.as_ref().map_or(0, |link| link.rx_packets);
         self.proof = seen.map(|counters| Proof::start(counters.packets(), received));
     }
@@ -268,57 +211,19 @@ impl Interface {
     }
 }
 
-/// The name under which a rule counts.
-pub fn rule_name(rule: &PlannedRule) -> String {
-    format!("{}/{}", rule.policy, rule.rule)
-}
-
-fn with_revision<T>(
-    plan: &InterfacePlan,
-    digest: &str,
-    act: impl FnOnce(&Revision<'_>) -> Result<T, Error>,
-) -> Result<T, Error> {
-    let rules: Vec<String> = plan.rules.iter().map(rule_name).collect();
-    act(&Revision {
-        digest,
-        rules: &rules,
-        tables: &|slots| plan.tables(slots),
-    })
-}
-
 /// Changes after which some drivers go on without the program that they say is attached.
 fn disturbs(before: &Link, now: &Link) -> bool {
     (before.mtu, before.up, before.channels) != (now.mtu, now.up, now.channels)
 }
 
-/// The program on `link`, which is none of ours.
-fn foreign(link: &Link) -> Option<Foreign> {
-    let program = link.xdp.as_ref()?.programs.first()?;
-    Some(Foreign {
-        id: program.program_id,
-        name: program_name(program.program_id).unwrap_or_default(),
-        mode: format!("{:?}", program.mode),
-    })
-}
-
-fn held_by(foreign: &Foreign, link: &Link) -> attach::Refusal {
-    let name = if foreign.name.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", foreign.name)
-    };
-    attach::Refusal {
-        reason: "ForeignProgram",
-        message: format!(
-            "program {}{name} of somebody else holds {}",
-            foreign.id, link.name
-        ),
-        remedy: Some("remove it with the tool that attached it; Sluice never does".to_owned()),
+/// Keeps the reason for status, and logs it when it is a new one.
+fn note(context: &mut Context<'_>, asked: Mode, facts: &LinkFacts, refused: Option<Refused>) {
+    let note = refused.map(|refused| Note::new(refused, asked, facts));
+    let known = context.refusals.get(facts.ifindex);
+    if let Some(note) = note.as_ref().filter(|note| known.is_none_or(|known| known.reason != note.reason)) {
+        warn!(interface = %facts.name, reason = %note.reason, "not as asked for: {}", note.message);
     }
-}
-
-fn note(context: &mut Context<'_>, ifindex: u32, refused: Option<Refused>) {
-    if let Err(error) = context.refusals.set(ifindex, refused) {
+    if let Err(error) = context.refusals.set(facts.ifindex, note) {
         warn!(%error, "the reason will be forgotten at the next restart");
     }
 }

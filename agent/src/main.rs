@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod attempt;
 mod facts;
 mod interface;
 mod node;
@@ -34,18 +35,13 @@ use crate::{
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     start_log(arguments.log_json);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(run(arguments))
 }
 
 fn start_log(json: bool) {
     let filter = EnvFilter::try_from_env("SLUICE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     if json {
         log.json().init();
     } else {
@@ -65,10 +61,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let directory = PolicyDirectory::open(&arguments.policy_dir, &arguments.state_dir)?;
     let incoming = sluice_ipc::listen(&arguments.socket).await?;
     let (questions, inbox) = mpsc::channel(16);
-    let service = Service {
-        questions,
-        agent: agent_status(&arguments),
-    };
+    let service = Service { questions, agent: agent_status(&arguments) };
     let server = tonic::transport::Server::builder()
         .add_service(AgentServer::new(service))
         .serve_with_incoming(incoming);

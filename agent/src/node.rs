@@ -80,11 +80,8 @@ impl Node {
                 continue;
             };
             let interface = self.interfaces.entry(plan.ifindex).or_default();
-            let mut context = Context {
-                pins: &self.pins,
-                netlink: &self.netlink,
-                refusals: &mut self.refusals,
-            };
+            let mut context =
+                Context { pins: &self.pins, netlink: &self.netlink, refusals: &mut self.refusals };
             interface.ensure(&mut context, plan, link, facts).await;
         }
     }
@@ -139,8 +136,11 @@ impl Node {
 
     /// When to try again where somebody else's program holds an interface or a step failed.
     pub fn next_retry(&self) -> Option<Duration> {
-        let held = |interface: &Interface| interface.foreign.is_some() || interface.failure.is_some();
-        self.interfaces.values().any(held).then_some(RETRY)
+        let unsettled = |(ifindex, interface): (&u32, &Interface)| {
+            let transient = self.refusals.get(*ifindex).is_some_and(|note| note.transient);
+            interface.failure.is_some() || (interface.attachment.is_none() && transient)
+        };
+        self.interfaces.iter().any(unsettled).then_some(RETRY)
     }
 }
 

@@ -8,8 +8,13 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep_until},
 };
+use tracing::warn;
 
-use crate::{node::Node, policy_directory::PolicyDirectory, report::Report};
+use crate::{
+    node::Node,
+    policy_directory::{PolicyDirectory, Snapshot},
+    report::Report,
+};
 
 /// A question to the owner: the answer goes back through the channel.
 pub type Question = oneshot::Sender<Report>;
@@ -30,12 +35,7 @@ impl Owner {
         events: LinkEvents,
         questions: mpsc::Receiver<Question>,
     ) -> Self {
-        Self {
-            node,
-            directory,
-            events,
-            questions,
-        }
+        Self { node, directory, events, questions }
     }
 
     /// Runs until it is cancelled or cannot watch any more.
@@ -73,7 +73,9 @@ impl Owner {
     }
 
     async fn read_policies(&mut self) {
-        self.node.snapshot = self.directory.read();
+        let snapshot = self.directory.read();
+        log_new_problems(&self.node.snapshot, &snapshot);
+        self.node.snapshot = snapshot;
         self.node.reconcile().await;
     }
 
@@ -81,6 +83,20 @@ impl Owner {
         self.node.prove_all().await;
         // Whoever asked may have gone away meanwhile; nobody is left to be told.
         drop(question.send(Report::of(&self.node)));
+    }
+}
+
+/// A problem is logged when it appears, not at every reading.
+fn log_new_problems(before: &Snapshot, now: &Snapshot) {
+    if let Some(problem) =
+        now.directory_problem.as_ref().filter(|_| now.directory_problem != before.directory_problem)
+    {
+        warn!("{problem}; what is in force stays");
+    }
+    let known: Vec<_> = before.files.iter().flat_map(|file| &file.problems).collect();
+    for problem in now.files.iter().flat_map(|file| &file.problems).filter(|problem| !known.contains(problem))
+    {
+        warn!(reason = %problem.reason, "refused: {problem}");
     }
 }
 

@@ -12,11 +12,7 @@ pub fn report(node: &Node) -> Vec<ipc::PolicyStatus> {
     let mut problems = problems_by_policy(node);
     let mut all = Vec::new();
     for policy in &node.snapshot.policies {
-        let report = node
-            .plan
-            .policies
-            .iter()
-            .find(|report| report.name == policy.name);
+        let report = node.plan.policies.iter().find(|report| report.name == policy.name);
         let mut status = ipc::PolicyStatus {
             name: policy.name.clone(),
             file: policy.file.clone(),
@@ -35,18 +31,9 @@ pub fn report(node: &Node) -> Vec<ipc::PolicyStatus> {
 }
 
 fn refused((name, problems): (String, Vec<ipc::Problem>)) -> ipc::PolicyStatus {
-    let file = problems
-        .first()
-        .map(|problem| problem.file.clone())
-        .unwrap_or_default();
+    let file = problems.first().map(|problem| problem.file.clone()).unwrap_or_default();
     let state = PolicyState::Refused.into();
-    ipc::PolicyStatus {
-        name,
-        file,
-        state,
-        problems,
-        ..ipc::PolicyStatus::default()
-    }
+    ipc::PolicyStatus { name, file, state, problems, ..ipc::PolicyStatus::default() }
 }
 
 fn state(node: &Node, name: &str, report: Option<&PolicyReport>) -> PolicyState {
@@ -65,27 +52,15 @@ fn state(node: &Node, name: &str, report: Option<&PolicyReport>) -> PolicyState 
 fn programmed(node: &Node, policy: &str) -> Vec<String> {
     let runs = |interface: &&crate::interface::Interface| {
         interface.attachment.is_some()
-            && interface
-                .in_force
-                .as_ref()
-                .is_some_and(|plan| plan.policies.iter().any(|name| name == policy))
+            && interface.in_force.as_ref().is_some_and(|plan| plan.policies.iter().any(|name| name == policy))
     };
     let running = node.interfaces.values().filter(runs);
-    running
-        .filter_map(|interface| interface.link())
-        .map(|link| link.name.clone())
-        .collect()
+    running.filter_map(|interface| interface.link()).map(|link| link.name.clone()).collect()
 }
 
 fn warnings(report: &PolicyReport) -> Vec<ipc::Warning> {
-    let warnings = report
-        .warnings
-        .iter()
-        .map(|warning| (warning.reason, &warning.message));
-    let conflicts = report
-        .conflicts
-        .iter()
-        .map(|conflict| (conflict.reason, &conflict.message));
+    let warnings = report.warnings.iter().map(|warning| (warning.reason, &warning.message));
+    let conflicts = report.conflicts.iter().map(|conflict| (conflict.reason, &conflict.message));
     let one = |(reason, message): (&str, &String)| ipc::Warning {
         reason: reason.to_owned(),
         message: message.clone(),
@@ -109,17 +84,9 @@ fn names(node: &Node, problem: &Problem) -> Vec<String> {
     if let Some(name) = &problem.policy {
         return vec![name.clone()];
     }
-    let of_file = node
-        .snapshot
-        .stale
-        .iter()
-        .filter(|stale| stale.file == problem.file);
+    let of_file = node.snapshot.stale.iter().filter(|stale| stale.file == problem.file);
     let names: Vec<String> = of_file.map(|stale| stale.policy.clone()).collect();
-    if names.is_empty() {
-        vec![String::new()]
-    } else {
-        names
-    }
+    if names.is_empty() { vec![String::new()] } else { names }
 }
 
 fn to_ipc(problem: &Problem) -> ipc::Problem {

@@ -12,16 +12,8 @@ struct Need {
 }
 
 const NEEDED: [Need; 3] = [
-    Need {
-        capability: CapabilitySet::BPF,
-        name: "CAP_BPF",
-        what_for: "load programs and make maps",
-    },
-    Need {
-        capability: CapabilitySet::NET_ADMIN,
-        name: "CAP_NET_ADMIN",
-        what_for: "attach to interfaces",
-    },
+    Need { capability: CapabilitySet::BPF, name: "CAP_BPF", what_for: "load programs and make maps" },
+    Need { capability: CapabilitySet::NET_ADMIN, name: "CAP_NET_ADMIN", what_for: "attach to interfaces" },
     Need {
         capability: CapabilitySet::PERFMON,
         name: "CAP_PERFMON",
@@ -65,10 +57,7 @@ fn describe_missing(effective: CapabilitySet) -> String {
             || (need.capability != CapabilitySet::NET_ADMIN && effective.contains(CapabilitySet::SYS_ADMIN))
     };
     let missing = NEEDED.iter().filter(|need| !has(need));
-    missing
-        .map(|need| format!("{} (to {})", need.name, need.what_for))
-        .collect::<Vec<_>>()
-        .join(", ")
+    missing.map(|need| format!("{} (to {})", need.name, need.what_for)).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -86,13 +75,7 @@ mod tests {
 
     #[test]
     fn the_right_to_administer_the_system_includes_bpf_but_not_the_network() {
-        assert_eq!(
-            describe_missing(CapabilitySet::SYS_ADMIN),
-            "CAP_NET_ADMIN (to attach to interfaces)"
-        );
-        assert_eq!(
-            describe_missing(CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN),
-            ""
-        );
+        assert_eq!(describe_missing(CapabilitySet::SYS_ADMIN), "CAP_NET_ADMIN (to attach to interfaces)");
+        assert_eq!(describe_missing(CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN), "");
     }
 }

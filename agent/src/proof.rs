@@ -55,13 +55,7 @@ pub struct Proof {
 impl Proof {
     /// Starts when the interface had received `received` packets and the program had seen `seen`.
     pub fn start(seen: u64, received: u64) -> Self {
-        Self {
-            verified: Verified::NoTraffic,
-            seen,
-            received,
-            without_run: 0,
-            looks: 0,
-        }
+        Self { verified: Verified::NoTraffic, seen, received, without_run: 0, looks: 0 }
     }
 
     /// Takes in a later reading. `received` must have been read before `seen`.
@@ -87,9 +81,7 @@ impl Proof {
 
     /// How long to wait before the next look; `None` if it is proven or we have looked long enough.
     pub fn next_look(&self) -> Option<Duration> {
-        (self.verified != Verified::Yes)
-            .then(|| SCHEDULE.get(self.looks).copied())
-            .flatten()
+        (self.verified != Verified::Yes).then(|| SCHEDULE.get(self.looks).copied()).flatten()
     }
 }
 

@@ -8,7 +8,8 @@ use sluice_ipc::v1alpha1 as ipc;
 use sluice_policy::{InterfacePlan, Mode};
 
 use crate::{
-    interface::{Foreign, Interface, rule_name},
+    attempt::{Foreign, rule_name},
+    interface::Interface,
     node::Node,
     policies,
 };
@@ -43,13 +44,7 @@ impl Report {
     /// Reads `node`.
     pub fn of(node: &Node) -> Self {
         let mut report = Self {
-            problems: node
-                .snapshot
-                .directory_problem
-                .iter()
-                .chain(&node.problem)
-                .cloned()
-                .collect(),
+            problems: node.snapshot.directory_problem.iter().chain(&node.problem).cloned().collect(),
             policies: policies::report(node),
             interfaces: Vec::new(),
             skipped: skipped(node),
@@ -79,17 +74,12 @@ fn skipped(node: &Node) -> Vec<ipc::SkippedInterface> {
 }
 
 fn describe(node: &Node, ifindex: u32, interface: &Interface) -> ipc::InterfaceStatus {
-    let mut status = ipc::InterfaceStatus {
-        ifindex,
-        ..ipc::InterfaceStatus::default()
-    };
+    let mut status = ipc::InterfaceStatus { ifindex, ..ipc::InterfaceStatus::default() };
     if let Some(link) = interface.link() {
         status.name.clone_from(&link.name);
         status.driver = link.driver.clone().unwrap_or_default();
         status.mtu = link.mtu;
-        status.rx_queues = link
-            .channels
-            .map_or(link.rx_queues, |channels| channels.combined + channels.rx);
+        status.rx_queues = link.channels.map_or(link.rx_queues, |channels| channels.combined + channels.rx);
     }
     if let Some(wanted) = &interface.wanted {
         status.mode_asked = mode_asked(wanted.mode).to_owned();
@@ -117,11 +107,7 @@ fn explain(node: &Node, ifindex: u32, interface: &Interface, status: &mut ipc::I
 }
 
 fn foreign(foreign: &Foreign) -> ipc::ForeignProgram {
-    ipc::ForeignProgram {
-        id: foreign.id,
-        name: foreign.name.clone(),
-        mode: foreign.mode.clone(),
-    }
+    ipc::ForeignProgram { id: foreign.id, name: foreign.name.clone(), mode: foreign.mode.clone() }
 }
 
 fn mode_asked(mode: Mode) -> &'static str {
@@ -141,11 +127,7 @@ fn count(interface: &Interface, status: &mut ipc::InterfaceStatus) -> Result<Sam
     status.program_id = ids.program;
     status.link_id = ids.link;
     status.revision = attachment.digest().unwrap_or_default().to_owned();
-    status.verified = interface
-        .proof
-        .as_ref()
-        .map_or("", |proof| proof.verified().as_str())
-        .to_owned();
+    status.verified = interface.proof.as_ref().map_or("", |proof| proof.verified().as_str()).to_owned();
     let counters = attachment.counters()?;
     status.outcomes = outcomes(&counters);
     status.malformed = malformed(&counters);
@@ -176,17 +158,9 @@ fn outcomes(counters: &Counters) -> Vec<ipc::OutcomeCounter> {
 fn malformed(counters: &Counters) -> Vec<ipc::MalformedCounter> {
     let one = |reason: &Malformed| {
         let Counter { packets, bytes } = counters.malformed[*reason as usize];
-        ipc::MalformedCounter {
-            reason: reason.name().to_owned(),
-            packets,
-            bytes,
-        }
+        ipc::MalformedCounter { reason: reason.name().to_owned(), packets, bytes }
     };
-    Malformed::ALL
-        .iter()
-        .map(one)
-        .filter(|counter| counter.packets > 0)
-        .collect()
+    Malformed::ALL.iter().map(one).filter(|counter| counter.packets > 0).collect()
 }
 
 fn rules(plan: &InterfacePlan, counted: &BTreeMap<String, Counter>) -> Vec<ipc::RuleCounter> {

@@ -52,9 +52,8 @@ impl Agent for Service {
             let started = Instant::now();
             sleep(window).await;
             let mut second = self.ask().await?;
-            let unavailable = statistics
-                .err()
-                .map(|error| format!("run statistics cannot be switched on: {error}"));
+            let unavailable =
+                statistics.err().map(|error| format!("run statistics cannot be switched on: {error}"));
             add_rates(&first, &mut second, started.elapsed(), unavailable.as_deref());
             report = Some(second);
         }
@@ -75,10 +74,9 @@ impl Agent for Service {
 
 fn add_rates(first: &Report, second: &mut Report, window: Duration, unavailable: Option<&str>) {
     for status in &mut second.interfaces {
-        let (Some(before), Some(now)) = (
-            first.samples.get(&status.ifindex),
-            second.samples.get(&status.ifindex),
-        ) else {
+        let (Some(before), Some(now)) =
+            (first.samples.get(&status.ifindex), second.samples.get(&status.ifindex))
+        else {
             continue;
         };
         status.packets_per_second = Some(rate(before.packets, now.packets, window));
@@ -100,11 +98,7 @@ fn rate(before: u64, now: u64, window: Duration) -> f64 {
 /// Mean time of a run. The program may have been swapped in between: then the new one's own figures count.
 fn nanoseconds(before: &Sample, now: &Sample) -> Option<f64> {
     let swapped = now.runs.runs < before.runs.runs;
-    let (time, runs) = if swapped {
-        Default::default()
-    } else {
-        (before.runs.time, before.runs.runs)
-    };
+    let (time, runs) = if swapped { Default::default() } else { (before.runs.time, before.runs.runs) };
     let runs = now.runs.runs.saturating_sub(runs);
     let time = now.runs.time.saturating_sub(time);
     (runs > 0).then(|| time.as_nanos() as f64 / runs as f64)

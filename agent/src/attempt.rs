@@ -1,0 +1,119 @@
+//! Attaching where nothing of ours runs yet: the modes in their order, each by name, and what the
+//! interface answered. The mode that is then in force is read back from the kernel.
+
+use rustix::io::Errno;
+use sluice_dataplane::{
+    AttachMode, Error,
+    attachment::{Attachment, Revision},
+    links::Link,
+    program_name,
+};
+use sluice_policy::{InterfacePlan, LinkFacts, PlannedRule, attach};
+
+use crate::{facts, interface::Context};
+
+/// Answers that may be another one in a moment, though no fact of the link has changed.
+const TRANSIENT: [Errno; 8] = [
+    Errno::BUSY,
+    Errno::EXIST,
+    Errno::NOMEM,
+    Errno::NODEV,
+    Errno::AGAIN,
+    Errno::NETDOWN,
+    Errno::INTR,
+    Errno::IO,
+];
+
+/// What came of the attempts.
+pub enum Attempted {
+    /// The program runs.
+    Attached {
+        /// The link and what it runs.
+        attachment: Attachment,
+        /// Why a better mode was refused.
+        refused: Option<Refused>,
+    },
+    /// No mode that was asked for is to be had.
+    Refused(Option<Refused>),
+}
+
+/// A refusal.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// Why, in words.
+    pub refusal: attach::Refusal,
+    /// Whether it is worth asking again though nothing is known to have changed.
+    pub transient: bool,
+}
+
+/// Tries the modes that `plan` asks for.
+pub fn attempt(context: &Context<'_>, plan: &InterfacePlan, facts: &LinkFacts) -> Result<Attempted, Error> {
+    let attempts = attach::attempts(plan.mode, facts);
+    let certain = |refusal| Refused { refusal, transient: false };
+    let mut refused = attempts.skipped.into_iter().next_back().map(certain);
+    for mode in attempts.order {
+        match create(context, plan, facts::to_attach(mode)) {
+            Ok(attachment) => {
+                return Ok(Attempted::Attached { attachment, refused });
+            }
+            Err(error) => {
+                let Some(errno) = error.attach_errno() else { return Err(error) };
+                let transient = TRANSIENT.contains(&Errno::from_raw_os_error(errno));
+                refused = Some(Refused { refusal: attach::refusal(errno, mode, facts), transient });
+            }
+        }
+    }
+    Ok(Attempted::Refused(refused))
+}
+
+fn create(context: &Context<'_>, plan: &InterfacePlan, mode: AttachMode) -> Result<Attachment, Error> {
+    with_revision(plan, |revision| Attachment::create(context.pins, plan.ifindex, mode, revision))
+}
+
+/// Hands `plan` to the data plane.
+pub fn with_revision<T>(plan: &InterfacePlan, act: impl FnOnce(&Revision<'_>) -> T) -> T {
+    let rules: Vec<String> = plan.rules.iter().map(rule_name).collect();
+    act(&Revision { digest: &plan.digest(), rules: &rules, tables: &|slots| plan.tables(slots) })
+}
+
+/// The name under which a rule counts.
+pub fn rule_name(rule: &PlannedRule) -> String {
+    format!("{}/{}", rule.policy, rule.rule)
+}
+
+/// A program of somebody else on the interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The kernel's id of it.
+    pub id: u32,
+    /// Its name, if the kernel tells.
+    pub name: String,
+    /// Native, Generic or Offload.
+    pub mode: String,
+}
+
+impl Foreign {
+    /// The program on `link`, on which nothing of ours runs.
+    pub fn on(link: &Link) -> Option<Self> {
+        let program = link.xdp.as_ref()?.programs.first()?;
+        Some(Self {
+            id: program.program_id,
+            name: program_name(program.program_id).unwrap_or_default(),
+            mode: format!("{:?}", program.mode),
+        })
+    }
+
+    /// Why we do not attach.
+    pub fn refusal(&self, link: &Link) -> Refused {
+        let name = if self.name.is_empty() { String::new() } else { format!(" ({})", self.name) };
+        let refusal = attach::Refusal {
+            reason: "ForeignProgram",
+            message: format!(
+                "{} has the XDP program {}{name} of somebody else, which is left alone.",
+                link.name, self.id
+            ),
+            remedy: Some("Remove it with the tool that attached it.".to_owned()),
+        };
+        Refused { refusal, transient: true }
+    }
+}
