@@ -34,7 +34,7 @@ pub fn run(check: bool) -> Result<()> {
 
 /// Every generated file with its content.
 fn files() -> Result<Vec<(PathBuf, String)>> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("crds");
     let file = |definition: CustomResourceDefinition| {
         let yaml = serde_saphyr::to_string(&definition).context("writing a CRD as YAML")?;
         let name = definition.metadata.name.context("a CRD without a name")?;

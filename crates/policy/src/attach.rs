@@ -64,16 +64,10 @@ pub fn attempts(mode: Mode, link: &LinkFacts) -> Attempts {
         Mode::Generic => vec![AttachMode::Generic],
     };
     if !link.has_ethernet_header() {
-        return Attempts {
-            order: Vec::new(),
-            skipped: vec![refusal::without_ethernet_header(link)],
-        };
+        return Attempts { order: Vec::new(), skipped: vec![refusal::without_ethernet_header(link)] };
     }
     let certain = limits::channels_above_half(link);
-    let skipped: Vec<Refusal> = certain
-        .into_iter()
-        .filter(|_| order.contains(&AttachMode::Native))
-        .collect();
+    let skipped: Vec<Refusal> = certain.into_iter().filter(|_| order.contains(&AttachMode::Native)).collect();
     if !skipped.is_empty() {
         order.retain(|attempt| *attempt != AttachMode::Native);
     }
@@ -84,19 +78,8 @@ pub fn attempts(mode: Mode, link: &LinkFacts) -> Attempts {
 #[must_use]
 pub fn retry_native(at_refusal: &LinkFacts, now: &LinkFacts) -> bool {
     fn facts(link: &LinkFacts) -> impl PartialEq {
-        let who = (
-            link.ifindex,
-            link.kind.clone(),
-            link.driver.clone(),
-            link.bus_address.clone(),
-        );
-        let size = (
-            link.mtu,
-            link.channels,
-            link.rx_queues,
-            link.tx_queues,
-            link.xdp_features,
-        );
+        let who = (link.ifindex, link.kind.clone(), link.driver.clone(), link.bus_address.clone());
+        let size = (link.mtu, link.channels, link.rx_queues, link.tx_queues, link.xdp_features);
         (who, size, link.master.clone(), link.peer_in_other_namespace)
     }
     let came_up = now.up && !at_refusal.up;

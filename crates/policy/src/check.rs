@@ -37,20 +37,10 @@ pub(crate) fn policy(file: &str, document: &Value) -> Result<Policy, Vec<Finding
         return Err(in_order(findings));
     }
     let mode = spec.get("mode").map_or(Mode::Auto, mode_of);
-    let priority = spec["priority"]
-        .as_i64()
-        .and_then(|priority| i32::try_from(priority).ok());
+    let priority = spec["priority"].as_i64().and_then(|priority| i32::try_from(priority).ok());
     let priority = priority.unwrap_or(sluice_api::DEFAULT_PRIORITY);
     let document = without_status(document);
-    Ok(Policy {
-        name,
-        file: file.to_owned(),
-        document,
-        priority,
-        mode,
-        interfaces,
-        rules,
-    })
+    Ok(Policy { name, file: file.to_owned(), document, priority, mode, interfaces, rules })
 }
 
 fn mode_of(mode: &Value) -> Mode {
@@ -73,20 +63,13 @@ fn without_status(document: &Value) -> Value {
 fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_cached_key(|finding| {
         let parts = finding.field.split(['.', '[', ']']);
-        parts
-            .map(|part| (part.parse::<u64>().ok(), part.to_owned()))
-            .collect::<Vec<_>>()
+        parts.map(|part| (part.parse::<u64>().ok(), part.to_owned())).collect::<Vec<_>>()
     });
     findings.dedup();
     if findings.len() > MAX_FINDINGS {
         let message = format!("there are {} problems more", findings.len() - MAX_FINDINGS);
         findings.truncate(MAX_FINDINGS);
-        findings.push(Finding::new(
-            "",
-            Reason::TooManyProblems,
-            message,
-            "Correct those listed first",
-        ));
+        findings.push(Finding::new("", Reason::TooManyProblems, message, "Correct those listed first"));
     }
     findings
 }

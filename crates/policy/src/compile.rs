@@ -26,18 +26,14 @@ pub fn compile(policies: &[Policy], links: &[LinkFacts]) -> NodePlan {
     let mut plan = NodePlan::default();
     let mut claims = Claims::new(&policies, &links, &mut plan.skipped);
     claims.give_ports_to_their_bond(&links, &mut plan.skipped);
-    plan.policies = policies
-        .iter()
-        .map(|policy| report(policy, &links, &claims))
-        .collect();
+    plan.policies = policies.iter().map(|policy| report(policy, &links, &claims)).collect();
     for link in &links {
         if let Some(interface) = interface(link, claims.of(link), &mut plan.policies) {
             plan.interfaces.push(interface);
         }
     }
     reach::warn(&plan.interfaces, &mut plan.policies);
-    plan.skipped
-        .sort_by(|left, right| (left.ifindex, &left.policy).cmp(&(right.ifindex, &right.policy)));
+    plan.skipped.sort_by(|left, right| (left.ifindex, &left.policy).cmp(&(right.ifindex, &right.policy)));
     plan
 }
 
@@ -51,24 +47,13 @@ fn height(link: &LinkFacts, links: &BTreeMap<u32, &LinkFacts>, depth: u32) -> u3
     if depth == DEEPEST {
         return 0;
     }
-    let parent = link
-        .parent
-        .filter(|_| !link.is_kind("veth"))
-        .and_then(|parent| links.get(&parent))
-        .copied();
-    let ports = links.values().copied().filter(|port| {
-        port.master
-            .as_ref()
-            .is_some_and(|master| master.ifindex == link.ifindex)
-    });
-    let below = parent
-        .into_iter()
-        .chain(ports)
-        .filter(|below| below.ifindex != link.ifindex);
-    below
-        .map(|below| 1 + height(below, links, depth + 1))
-        .max()
-        .unwrap_or(0)
+    let parent = link.parent.filter(|_| !link.is_kind("veth")).and_then(|parent| links.get(&parent)).copied();
+    let ports = links
+        .values()
+        .copied()
+        .filter(|port| port.master.as_ref().is_some_and(|master| master.ifindex == link.ifindex));
+    let below = parent.into_iter().chain(ports).filter(|below| below.ifindex != link.ifindex);
+    below.map(|below| 1 + height(below, links, depth + 1)).max().unwrap_or(0)
 }
 
 /// Which policies want which device, and by what.
@@ -122,23 +107,12 @@ impl<'a> Claims<'a> {
 
 fn skip(link: &LinkFacts, policy: &Policy, reason: &'static str, message: String) -> Skipped {
     let (interface, policy) = (link.name.clone(), policy.name.clone());
-    Skipped {
-        interface,
-        ifindex: link.ifindex,
-        policy,
-        reason,
-        message,
-    }
+    Skipped { interface, ifindex: link.ifindex, policy, reason, message }
 }
 
 fn report(policy: &Policy, links: &[&LinkFacts], claims: &Claims<'_>) -> PolicyReport {
     let mut warnings = without_match(policy, links);
-    let has = |link: &LinkFacts| {
-        claims
-            .of(link)
-            .iter()
-            .any(|(claimant, _)| claimant.name == policy.name)
-    };
+    let has = |link: &LinkFacts| claims.of(link).iter().any(|(claimant, _)| claimant.name == policy.name);
     let by_index = links_by_index(links);
     for link in links.iter().filter(|link| link.is_kind("vlan") && has(link)) {
         let parent = link.parent.and_then(|parent| by_index.get(&parent));
@@ -147,18 +121,10 @@ fn report(policy: &Policy, links: &[&LinkFacts], claims: &Claims<'_>) -> PolicyR
                 "{} and {} below it are both selected: a tagged frame is seen twice. Select {} only.",
                 link.name, parent.name, parent.name
             );
-            warnings.push(Warning {
-                reason: "SeenTwice",
-                message,
-            });
+            warnings.push(Warning { reason: "SeenTwice", message });
         }
     }
-    PolicyReport {
-        name: policy.name.clone(),
-        interfaces: Vec::new(),
-        warnings,
-        conflicts: Vec::new(),
-    }
+    PolicyReport { name: policy.name.clone(), interfaces: Vec::new(), warnings, conflicts: Vec::new() }
 }
 
 /// Puts the claims on a device together, in order. A policy that does not fit to those before it is
@@ -171,14 +137,7 @@ fn interface(
     let (_, matched_by) = claims.first()?;
     let (ifindex, name) = (link.ifindex, link.name.clone());
     let (policies, rules, matched_by) = (Vec::new(), Vec::new(), matched_by.clone());
-    let mut plan = InterfacePlan {
-        ifindex,
-        name,
-        mode: Mode::Auto,
-        policies,
-        rules,
-        matched_by,
-    };
+    let mut plan = InterfacePlan { ifindex, name, mode: Mode::Auto, policies, rules, matched_by };
     let mut mode_of = "";
     for (policy, _) in claims {
         let Some(report) = reports.iter_mut().find(|report| report.name == policy.name) else {
@@ -186,11 +145,7 @@ fn interface(
         };
         let conflict = mode_conflict(&plan, mode_of, policy).or_else(|| room_conflict(&plan, policy));
         if let Some((reason, message)) = conflict {
-            report.conflicts.push(Conflict {
-                interface: plan.name.clone(),
-                reason,
-                message,
-            });
+            report.conflicts.push(Conflict { interface: plan.name.clone(), reason, message });
             continue;
         }
         if plan.mode == Mode::Auto && policy.mode != Mode::Auto {

@@ -34,15 +34,11 @@ pub fn parse_file(file: &str, bytes: &[u8]) -> ParsedFile {
     match documents(bytes) {
         Ok(values) => {
             let documents = values.iter().map(|value| document(file, value)).collect();
-            ParsedFile {
-                documents,
-                problems: Vec::new(),
-            }
+            ParsedFile { documents, problems: Vec::new() }
         }
-        Err(finding) => ParsedFile {
-            documents: Vec::new(),
-            problems: vec![finding.into_problem(file, None)],
-        },
+        Err(finding) => {
+            ParsedFile { documents: Vec::new(), problems: vec![finding.into_problem(file, None)] }
+        }
     }
 }
 
@@ -53,10 +49,7 @@ pub fn parse_file(file: &str, bytes: &[u8]) -> ParsedFile {
 pub fn parse_document(file: &str, document: &Value) -> Result<Policy, Vec<Problem>> {
     let name = name_of(document);
     check::policy(file, document).map_err(|findings| {
-        findings
-            .into_iter()
-            .map(|finding| finding.into_problem(file, name.as_deref()))
-            .collect()
+        findings.into_iter().map(|finding| finding.into_problem(file, name.as_deref())).collect()
     })
 }
 
@@ -67,18 +60,12 @@ pub fn refuse_duplicates(files: &mut [(String, ParsedFile)]) {
     for (file_index, (_, parsed)) in files.iter().enumerate() {
         for (document_index, document) in parsed.documents.iter().enumerate() {
             if let Some(name) = &document.name {
-                places
-                    .entry(name.clone())
-                    .or_default()
-                    .push((file_index, document_index));
+                places.entry(name.clone()).or_default().push((file_index, document_index));
             }
         }
     }
     for (name, places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
-        let others: Vec<String> = places
-            .iter()
-            .map(|(file_index, _)| files[*file_index].0.clone())
-            .collect();
+        let others: Vec<String> = places.iter().map(|(file_index, _)| files[*file_index].0.clone()).collect();
         for (position, (file_index, document_index)) in places.into_iter().enumerate() {
             let (file, parsed) = &mut files[file_index];
             let finding = duplicate(&name, file, position, &others);
@@ -95,11 +82,7 @@ pub fn refuse_duplicates(files: &mut [(String, ParsedFile)]) {
 fn duplicate(name: &str, file: &str, position: usize, files: &[String]) -> Finding {
     let mut others: Vec<&str> = Vec::new();
     for (_, other) in files.iter().enumerate().filter(|(index, _)| *index != position) {
-        let words = if other == file {
-            "another document of this file"
-        } else {
-            other.as_str()
-        };
+        let words = if other == file { "another document of this file" } else { other.as_str() };
         if !others.contains(&words) {
             others.push(words);
         }
@@ -113,10 +96,7 @@ fn duplicate(name: &str, file: &str, position: usize, files: &[String]) -> Findi
 }
 
 fn document(file: &str, value: &Value) -> Document {
-    Document {
-        name: name_of(value),
-        result: parse_document(file, value),
-    }
+    Document { name: name_of(value), result: parse_document(file, value) }
 }
 
 /// The name of a policy; other kinds have names of their own, which are no concern here.
@@ -129,10 +109,7 @@ fn name_of(document: &Value) -> Option<String> {
 fn documents(bytes: &[u8]) -> Result<Vec<Value>, Finding> {
     let refuse = |reason, message: String, fix: &str| Err(Finding::new("", reason, message, fix));
     if bytes.len() > MAX_FILE_BYTES {
-        let message = format!(
-            "the file has {} bytes, and at most {MAX_FILE_BYTES} are read",
-            bytes.len()
-        );
+        let message = format!("the file has {} bytes, and at most {MAX_FILE_BYTES} are read", bytes.len());
         return refuse(Reason::FileTooLarge, message, "Split it");
     }
     let text = match std::str::from_utf8(bytes) {
@@ -148,10 +125,8 @@ fn documents(bytes: &[u8]) -> Result<Vec<Value>, Finding> {
             refuse(Reason::EmptyFile, "the file holds no document".to_owned(), fix)
         }
         Ok(values) => Ok(values),
-        Err(error) => refuse(
-            Reason::NotYaml,
-            format!("the file is not valid YAML: {error}"),
-            "Correct the YAML",
-        ),
+        Err(error) => {
+            refuse(Reason::NotYaml, format!("the file is not valid YAML: {error}"), "Correct the YAML")
+        }
     }
 }

@@ -39,10 +39,7 @@ impl NamePattern {
                 other => Part::Literal(allowed(other, text)?),
             });
         }
-        let pattern = Self {
-            text: text.to_owned(),
-            parts,
-        };
+        let pattern = Self { text: text.to_owned(), parts };
         pattern.refuse_length()?;
         Ok(pattern)
     }
@@ -85,11 +82,7 @@ impl NamePattern {
 
     fn refuse_length(&self) -> Result<(), Complaint> {
         let open = self.parts.contains(&Part::AnyNumber);
-        let limit = if open {
-            MAX_ALTERNATIVE_NAME_BYTES
-        } else {
-            MAX_NAME_BYTES
-        };
+        let limit = if open { MAX_ALTERNATIVE_NAME_BYTES } else { MAX_NAME_BYTES };
         let shortest: usize = self.parts.iter().map(Part::shortest_bytes).sum();
         if shortest <= limit {
             return Ok(());
@@ -106,9 +99,7 @@ impl Part {
         match self {
             Self::Literal(literal) => *literal == character,
             Self::AnyOne | Self::AnyNumber => true,
-            Self::OneOf(ranges) => ranges
-                .iter()
-                .any(|(first, last)| (first..=last).contains(&&character)),
+            Self::OneOf(ranges) => ranges.iter().any(|(first, last)| (first..=last).contains(&&character)),
         }
     }
 
@@ -133,14 +124,8 @@ fn complaint<T>(what: impl Into<String>, fix: impl Into<String>) -> Result<T, Co
 
 fn refuse_whole(text: &str) -> Result<(), Complaint> {
     match text {
-        "" => complaint(
-            "it is empty",
-            "Write the name of an interface, or a pattern such as eth*",
-        ),
-        "." | ".." => complaint(
-            "the kernel allows no device of this name",
-            "Write the name of an interface",
-        ),
+        "" => complaint("it is empty", "Write the name of an interface, or a pattern such as eth*"),
+        "." | ".." => complaint("the kernel allows no device of this name", "Write the name of an interface"),
         _ if text.len() > 1 && text.starts_with('/') && text.ends_with('/') => {
             complaint("regular expressions are not supported", "Use *, ? and [0-9]")
         }
@@ -155,14 +140,10 @@ fn allowed(character: char, text: &str) -> Result<char, Complaint> {
         '/' => complaint("a device name has no /", "Write the name alone, without a path"),
         ':' => complaint("aliases are not devices", format!("Write {}", before(text, ':'))),
         '+' => complaint("+ is no pattern sign", format!("Write {}*", before(text, '+'))),
-        '{' | '}' => complaint(
-            "braces are no pattern signs",
-            "List the names one by one, or use *, ? and [0-9]",
-        ),
-        ',' => complaint(
-            "one entry holds one name",
-            "Write the names as separate entries of the list",
-        ),
+        '{' | '}' => {
+            complaint("braces are no pattern signs", "List the names one by one, or use *, ? and [0-9]")
+        }
+        ',' => complaint("one entry holds one name", "Write the names as separate entries of the list"),
         '^' | '$' | '(' | ')' | '|' | '\\' | '!' | ']' => {
             complaint(format!("{character} is no pattern sign"), "Use *, ? and [0-9]")
         }
@@ -174,10 +155,7 @@ fn allowed(character: char, text: &str) -> Result<char, Complaint> {
 }
 
 fn before(text: &str, sign: char) -> &str {
-    text.split(sign)
-        .next()
-        .filter(|name| !name.is_empty())
-        .unwrap_or("eth0")
+    text.split(sign).next().filter(|name| !name.is_empty()).unwrap_or("eth0")
 }
 
 /// Reads what follows a `[`, up to the `]`.
@@ -193,11 +171,7 @@ fn parse_set(characters: &mut std::str::Chars<'_>) -> Result<Vec<(char, char)>, 
     let mut ranges = Vec::new();
     let mut rest = inside.chars().peekable();
     while let Some(first) = rest.next() {
-        let last = if rest.next_if_eq(&'-').is_some() {
-            rest.next()
-        } else {
-            Some(first)
-        };
+        let last = if rest.next_if_eq(&'-').is_some() { rest.next() } else { Some(first) };
         match last {
             Some(last) if first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric() && first <= last => {
                 ranges.push((first, last));

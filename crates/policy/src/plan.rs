@@ -115,13 +115,7 @@ impl InterfacePlan {
             digest_text(&mut hash, &rule.policy);
             digest_text(&mut hash, &rule.rule);
             digest_text(&mut hash, rule.action.as_str());
-            digest_text(
-                &mut hash,
-                &rule
-                    .matcher
-                    .protocol
-                    .map_or(String::new(), |number| number.to_string()),
-            );
+            digest_text(&mut hash, &rule.matcher.protocol.map_or(String::new(), |number| number.to_string()));
             hash.update((rule.matcher.destination_ports.len() as u64).to_le_bytes());
             for range in &rule.matcher.destination_ports {
                 hash.update(range.first.to_le_bytes());

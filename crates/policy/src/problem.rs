@@ -136,29 +136,12 @@ impl Finding {
         if !fix.ends_with(['.', '?', '!']) {
             fix.push('.');
         }
-        Self {
-            field: field.into(),
-            reason,
-            message: message.into(),
-            fix,
-        }
+        Self { field: field.into(), reason, message: message.into(), fix }
     }
 
     pub fn into_problem(self, file: &str, policy: Option<&str>) -> Problem {
-        let Self {
-            field,
-            reason,
-            message,
-            fix,
-        } = self;
-        Problem {
-            file: file.to_owned(),
-            policy: policy.map(str::to_owned),
-            field,
-            reason,
-            message,
-            fix,
-        }
+        let Self { field, reason, message, fix } = self;
+        Problem { file: file.to_owned(), policy: policy.map(str::to_owned), field, reason, message, fix }
     }
 }
 
@@ -169,9 +152,5 @@ const QUOTE_CHARACTERS: usize = 80;
 pub(crate) fn quote(value: &str) -> String {
     let mut characters = value.chars();
     let start: String = characters.by_ref().take(QUOTE_CHARACTERS).collect();
-    if characters.next().is_some() {
-        format!("{start:?}...")
-    } else {
-        format!("{start:?}")
-    }
+    if characters.next().is_some() { format!("{start:?}...") } else { format!("{start:?}") }
 }

@@ -40,14 +40,7 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
 /// Checks a document. What remains of `document` fits the schema, but for what is missing.
 pub(crate) fn check(document: &mut Value) -> Vec<Finding> {
     let mut walk = Walk { findings: Vec::new() };
-    walk.value(
-        document,
-        &At {
-            schema: &DOCUMENT,
-            parent: &Value::Null,
-            path: String::new(),
-        },
-    );
+    walk.value(document, &At { schema: &DOCUMENT, parent: &Value::Null, path: String::new() });
     walk.findings
 }
 
@@ -73,12 +66,7 @@ impl Walk {
         if !words::is_of_type(value, at.schema) {
             let (expected, found) = (words::expected(at.schema), words::found(value));
             let fix = words::type_fix(at.schema, value);
-            self.report(
-                &at.path,
-                Reason::WrongType,
-                format!("expected {expected}, found {found}"),
-                fix,
-            );
+            self.report(&at.path, Reason::WrongType, format!("expected {expected}, found {found}"), fix);
             return false;
         }
         match value {
@@ -101,47 +89,23 @@ impl Walk {
             let path = join(&at.path, key);
             if let Some(schema) = properties.and_then(|properties| properties.get(key)) {
                 // As for an API server, an explicit null is an absent field.
-                return !value.is_null()
-                    && self.value(
-                        value,
-                        &At {
-                            schema,
-                            parent: at.schema,
-                            path,
-                        },
-                    );
+                return !value.is_null() && self.value(value, &At { schema, parent: at.schema, path });
             }
             if additional.is_object() {
-                return self.value(
-                    value,
-                    &At {
-                        schema: additional,
-                        parent: at.schema,
-                        path,
-                    },
-                );
+                return self.value(value, &At { schema: additional, parent: at.schema, path });
             }
             if additional == &Value::Bool(true) {
                 return true;
             }
             let fix = suggest::field(key, at.schema, at.parent);
-            self.report(
-                &path,
-                Reason::UnknownField,
-                format!("there is no field {}", quote(key)),
-                fix,
-            );
+            self.report(&path, Reason::UnknownField, format!("there is no field {}", quote(key)), fix);
             false
         });
         self.required(fields, at);
     }
 
     fn required(&mut self, fields: &Map<String, Value>, at: &At<'_>) {
-        let names = at.schema["required"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str);
+        let names = at.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for name in names.filter(|name| !fields.contains_key(*name)) {
             let path = join(&at.path, name);
             // A value that was there but did not fit has been reported already.
@@ -153,37 +117,18 @@ impl Walk {
     }
 
     fn array(&mut self, elements: &mut [Value], at: &At<'_>) {
-        let limit = |keyword: &str| {
-            at.schema[keyword]
-                .as_u64()
-                .and_then(|limit| usize::try_from(limit).ok())
-        };
+        let limit = |keyword: &str| at.schema[keyword].as_u64().and_then(|limit| usize::try_from(limit).ok());
         if limit("minItems").is_some_and(|least| elements.len() < least) {
             let fix = "Write at least one element, or leave the field out if it is optional".to_owned();
-            self.report(
-                &at.path,
-                Reason::EmptyList,
-                "an empty list is not 'any'".to_owned(),
-                fix,
-            );
+            self.report(&at.path, Reason::EmptyList, "an empty list is not 'any'".to_owned(), fix);
         }
         if let Some(most) = limit("maxItems").filter(|most| elements.len() > *most) {
-            let message = format!(
-                "the list has {} elements, and at most {most} are allowed",
-                elements.len()
-            );
+            let message = format!("the list has {} elements, and at most {most} are allowed", elements.len());
             self.report(&at.path, Reason::ListTooLong, message, "Split it".to_owned());
         }
         for (index, element) in elements.iter_mut().enumerate() {
             let path = format!("{}[{index}]", at.path);
-            if !self.value(
-                element,
-                &At {
-                    schema: &at.schema["items"],
-                    parent: at.parent,
-                    path,
-                },
-            ) {
+            if !self.value(element, &At { schema: &at.schema["items"], parent: at.parent, path }) {
                 *element = Value::Null;
             }
         }
@@ -199,29 +144,20 @@ impl Walk {
         self.report(
             &at.path,
             Reason::InvalidValue,
-            format!("{number} is not {range}"),
+            format!("{number} is out of range"),
             format!("Write a number {range}"),
         );
         false
     }
 
     fn text(&mut self, text: &str, at: &At<'_>) -> bool {
-        let allowed: Vec<&str> = at.schema["enum"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let allowed: Vec<&str> =
+            at.schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if allowed.is_empty() || allowed.contains(&text) {
             return true;
         }
         let message = format!("{} is none of {}", quote(text), allowed.join(", "));
-        self.report(
-            &at.path,
-            Reason::InvalidValue,
-            message,
-            suggest::value(text, &allowed),
-        );
+        self.report(&at.path, Reason::InvalidValue, message, suggest::value(text, &allowed));
         false
     }
 }
@@ -230,9 +166,7 @@ impl Walk {
 fn join(path: &str, key: &str) -> String {
     let plain = !key.is_empty()
         && key.len() <= 64
-        && key
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
     match (plain, path) {
         (true, "") => key.to_owned(),
         (true, _) => format!("{path}.{key}"),
@@ -246,9 +180,6 @@ mod tests {
 
     #[test]
     fn the_document_schema_holds_the_spec_of_the_definition() {
-        assert_eq!(
-            DOCUMENT["properties"]["spec"]["properties"]["rules"]["type"],
-            "array"
-        );
+        assert_eq!(DOCUMENT["properties"]["spec"]["properties"]["rules"]["type"], "array");
     }
 }

@@ -40,30 +40,19 @@ fn by_entry(entry: &InterfaceSelector, link: &LinkFacts) -> Selection {
         }
     }
     if !entry.drivers.is_empty() {
-        match link
-            .driver
-            .as_ref()
-            .filter(|driver| link.is_physical() && entry.drivers.contains(driver))
-        {
+        match link.driver.as_ref().filter(|driver| link.is_physical() && entry.drivers.contains(driver)) {
             Some(driver) => by.push(format!("driver {driver}")),
             None => return Selection::No,
         }
     }
     if !entry.pci_addresses.is_empty() {
-        let address = link
-            .bus_address
-            .as_ref()
-            .map(|address| address.to_ascii_lowercase());
+        let address = link.bus_address.as_ref().map(|address| address.to_ascii_lowercase());
         match address.filter(|address| link.is_physical() && entry.pci_addresses.contains(address)) {
             Some(address) => by.push(format!("PCI address {address}")),
             None => return Selection::No,
         }
     }
-    if by.is_empty() {
-        Selection::No
-    } else {
-        held_to_facts(link, is_named, by.join(", "))
-    }
+    if by.is_empty() { Selection::No } else { held_to_facts(link, is_named, by.join(", ")) }
 }
 
 /// The name or pattern that fits, in words, and whether it is exact. An exact one is preferred: it
@@ -124,39 +113,22 @@ pub(crate) fn without_match(policy: &Policy, links: &[&LinkFacts]) -> Vec<Warnin
     let mut missing = Vec::new();
     for entry in &policy.interfaces {
         for pattern in &entry.names {
-            let only = InterfaceSelector {
-                names: vec![pattern.clone()],
-                ..InterfaceSelector::default()
-            };
-            let what = if pattern.is_exact() {
-                "interface has the name"
-            } else {
-                "physical NIC or bond matches"
-            };
+            let only = InterfaceSelector { names: vec![pattern.clone()], ..InterfaceSelector::default() };
+            let what =
+                if pattern.is_exact() { "interface has the name" } else { "physical NIC or bond matches" };
             missing.push((only, format!("no {what} {pattern}")));
         }
         for driver in &entry.drivers {
-            let only = InterfaceSelector {
-                drivers: vec![driver.clone()],
-                ..InterfaceSelector::default()
-            };
+            let only = InterfaceSelector { drivers: vec![driver.clone()], ..InterfaceSelector::default() };
             missing.push((only, format!("no physical NIC has the driver {driver}")));
         }
         for address in &entry.pci_addresses {
-            let only = InterfaceSelector {
-                pci_addresses: vec![address.clone()],
-                ..InterfaceSelector::default()
-            };
+            let only =
+                InterfaceSelector { pci_addresses: vec![address.clone()], ..InterfaceSelector::default() };
             missing.push((only, format!("no physical NIC has the PCI address {address}")));
         }
     }
     missing.retain(|(only, _)| links.iter().all(|link| by_entry(only, link) == Selection::No));
     missing.dedup();
-    missing
-        .into_iter()
-        .map(|(_, message)| Warning {
-            reason: "NothingMatches",
-            message,
-        })
-        .collect()
+    missing.into_iter().map(|(_, message)| Warning { reason: "NothingMatches", message }).collect()
 }

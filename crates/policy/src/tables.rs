@@ -46,10 +46,7 @@ fn add_protocol(tables: &mut Tables, bit: u64, protocol: Option<u8>) {
 fn add_ports(tables: &mut Tables, rules: &[PlannedRule]) {
     let matchers: Vec<&Matcher> = rules.iter().map(|rule| &rule.matcher).collect();
     let classes = PortClasses::of(&matchers);
-    debug_assert!(
-        classes.vectors.len() <= PORT_CLASSES,
-        "the compiler let too many port classes through"
-    );
+    debug_assert!(classes.vectors.len() <= PORT_CLASSES, "the compiler let too many port classes through");
     for (class, vector) in tables.destination_port.iter_mut().zip(&classes.vectors) {
         *class = *vector;
     }
@@ -78,10 +75,7 @@ impl PortClasses {
             .collect();
         firsts.sort_unstable();
         firsts.dedup();
-        let mut classes = Self {
-            vectors: Vec::new(),
-            ranges: Vec::with_capacity(firsts.len()),
-        };
+        let mut classes = Self { vectors: Vec::new(), ranges: Vec::with_capacity(firsts.len()) };
         let mut known: HashMap<u64, usize> = HashMap::new();
         for (index, &first) in firsts.iter().enumerate() {
             let last = firsts.get(index + 1).map_or(u16::MAX, |next| next - 1);

@@ -2,7 +2,7 @@
 //! aliases may unfold to are bounded, and a key that is there twice is an error.
 
 use serde_json::Value;
-use serde_saphyr::{Options, budget, options};
+use serde_saphyr::{Error, Options, UserMessageFormatter, budget, options};
 
 /// Deeper than any document of ours; JSON values are walked by recursion.
 const MAX_DEPTH: usize = 64;
@@ -12,15 +12,12 @@ const MAX_NODES: usize = 100_000;
 /// The documents of a YAML stream, empty ones left out. The error says where and what, in one line.
 pub(crate) fn documents(text: &str) -> Result<Vec<Value>, String> {
     let documents = serde_saphyr::from_multiple_with_options(text, limits());
-    documents.map_err(|error| {
-        error
-            .without_snippet()
-            .to_string()
-            .lines()
-            .next()
-            .unwrap_or("it cannot be read")
-            .to_owned()
-    })
+    documents.map_err(|error| in_one_line(&error))
+}
+
+fn in_one_line(error: &Error) -> String {
+    let words = error.without_snippet().render_with_formatter(&UserMessageFormatter);
+    words.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
 /// Numbers that YAML 1.1 and 1.2 read differently (`010`, `1_000`) stay text, and so are refused

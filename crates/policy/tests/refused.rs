@@ -58,9 +58,6 @@ fn check_refused(case: &Case, refused: &Refused) {
             && problem.reason.as_str() == reason
             && (problem.message.contains(&refused.says) || problem.fix.contains(&refused.says))
     });
-    let wanted = format!(
-        "{reason} at {field} saying {:?} for {}",
-        refused.says, refused.value
-    );
+    let wanted = format!("{reason} at {field} saying {:?} for {}", refused.says, refused.value);
     assert!(found, "no {wanted}, but:\n{}", lines(&problems));
 }

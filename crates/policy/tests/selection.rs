@@ -94,15 +94,10 @@ fn reversed<T: Clone>(values: &[T]) -> Vec<T> {
 }
 
 fn check(plan: &NodePlan, wanted: &Variant) {
-    let by_name: BTreeMap<_, _> = plan
-        .interfaces
-        .iter()
-        .map(|interface| (interface.name.clone(), interface))
-        .collect();
-    let policies: BTreeMap<_, _> = by_name
-        .iter()
-        .map(|(name, interface)| (name.clone(), interface.policies.clone()))
-        .collect();
+    let by_name: BTreeMap<_, _> =
+        plan.interfaces.iter().map(|interface| (interface.name.clone(), interface)).collect();
+    let policies: BTreeMap<_, _> =
+        by_name.iter().map(|(name, interface)| (name.clone(), interface.policies.clone())).collect();
     assert_eq!(policies, wanted.plan);
     for (name, mode) in &wanted.mode {
         assert_eq!(by_name[name].mode.as_str(), mode, "mode of {name}");
@@ -119,23 +114,13 @@ fn check(plan: &NodePlan, wanted: &Variant) {
 
 fn check_reports(plan: &NodePlan, wanted: &Variant) {
     let skipped = plan.skipped.iter();
-    let skipped = skipped.map(|skip| {
-        (
-            skip.policy.clone(),
-            skip.interface.clone(),
-            skip.reason.to_owned(),
-        )
-    });
+    let skipped = skipped.map(|skip| (skip.policy.clone(), skip.interface.clone(), skip.reason.to_owned()));
     assert_eq!(skipped.collect::<Vec<_>>(), wanted.skipped, "{:#?}", plan.skipped);
     let mut conflicts = Vec::new();
     let mut warnings = Vec::new();
     for report in &plan.policies {
         for conflict in &report.conflicts {
-            conflicts.push((
-                report.name.clone(),
-                conflict.interface.clone(),
-                conflict.reason.to_owned(),
-            ));
+            conflicts.push((report.name.clone(), conflict.interface.clone(), conflict.reason.to_owned()));
         }
         for warning in &report.warnings {
             warnings.push((report.name.clone(), warning.reason.to_owned()));

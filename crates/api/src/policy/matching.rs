@@ -12,10 +12,7 @@ use super::Action;
 #[serde(rename_all = "camelCase")]
 pub struct Rule {
     /// Name of the rule, unique in its policy: counters and events carry it.
-    #[schemars(
-        length(min = 1, max = 63),
-        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
-    )]
+    #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
     pub name: String,
 
     /// Packets that the rule matches. Absent: every packet, which Drop and `RateLimit` refuse.

@@ -42,18 +42,8 @@ pub use status::*;
     ),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".status.nodes.desired"),
     printcolumn(name = "Ready", type_ = "integer", json_path = ".status.nodes.programmed"),
-    printcolumn(
-        name = "Generic",
-        type_ = "integer",
-        json_path = ".status.nodes.generic",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Failed",
-        type_ = "integer",
-        json_path = ".status.nodes.failed",
-        priority = 1
-    ),
+    printcolumn(name = "Generic", type_ = "integer", json_path = ".status.nodes.generic", priority = 1),
+    printcolumn(name = "Failed", type_ = "integer", json_path = ".status.nodes.failed", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
@@ -76,7 +66,6 @@ pub struct XdpPolicySpec {
 
     /// Order between the policies of one interface: lower first, ties by name.
     #[serde(default = "default_priority")]
-    #[schemars(range(min = 0, max = 1_000_000))]
     pub priority: i32,
 
     /// Action for packets that no rule of this policy matched. Absent: go on to the next policy.

@@ -27,9 +27,7 @@ const HALF_OF_CHANNELS: &[&str] = &["ena", "gve"];
 /// If the MTU is above what the driver is known to take.
 pub(super) fn mtu_too_large(link: &LinkFacts) -> Option<Refusal> {
     let driver = link.driver.as_deref()?;
-    let (_, limit) = MTU
-        .iter()
-        .find(|(name, limit)| *name == driver && link.mtu > *limit)?;
+    let (_, limit) = MTU.iter().find(|(name, limit)| *name == driver && link.mtu > *limit)?;
     let name = &link.name;
     Some(Refusal {
         reason: "MtuTooLarge",
@@ -43,38 +41,25 @@ pub(super) fn mtu_too_large(link: &LinkFacts) -> Option<Refusal> {
 
 /// If more than half of the channels are in use, and the driver minds.
 pub(super) fn channels_above_half(link: &LinkFacts) -> Option<Refusal> {
-    let driver = link
-        .driver
-        .as_deref()
-        .filter(|driver| HALF_OF_CHANNELS.contains(driver))?;
+    let driver = link.driver.as_deref().filter(|driver| HALF_OF_CHANNELS.contains(driver))?;
     let channels = link.channels?;
     // The two drivers differ in whether they report combined channels or one number for each direction.
     let (used, maximum, kind) = if channels.max_combined > 0 {
         (channels.combined, channels.max_combined, "combined")
     } else {
-        (
-            channels.rx.max(channels.tx),
-            channels.max_rx.min(channels.max_tx),
-            "rx",
-        )
+        (channels.rx.max(channels.tx), channels.max_rx.min(channels.max_tx), "rx")
     };
     let half = maximum / 2;
     if used <= half {
         return None;
     }
     let name = &link.name;
-    let numbers = if kind == "rx" {
-        format!("rx {half} tx {half}")
-    } else {
-        format!("combined {half}")
-    };
+    let numbers = if kind == "rx" { format!("rx {half} tx {half}") } else { format!("combined {half}") };
     Some(Refusal {
         reason: "ChannelsAboveHalf",
         message: format!(
             "{name} uses {used} of {maximum} channels, and the driver {driver} takes a native program with at most {half}."
         ),
-        remedy: Some(format!(
-            "Use fewer channels: ethtool --set-channels {name} {numbers}."
-        )),
+        remedy: Some(format!("Use fewer channels: ethtool --set-channels {name} {numbers}.")),
     })
 }

@@ -10,12 +10,8 @@ use crate::LinkFacts;
 /// The meaning of an errno.
 #[must_use]
 pub fn refusal(errno: i32, mode: AttachMode, link: &LinkFacts) -> Refusal {
-    let of_driver = (mode == AttachMode::Native)
-        .then(|| of_driver(errno, link))
-        .flatten();
-    of_driver
-        .or_else(|| of_kernel(errno, link))
-        .unwrap_or_else(|| unknown(errno, mode, link))
+    let of_driver = (mode == AttachMode::Native).then(|| of_driver(errno, link)).flatten();
+    of_driver.or_else(|| of_kernel(errno, link)).unwrap_or_else(|| unknown(errno, mode, link))
 }
 
 /// What the driver may have minded.
@@ -58,7 +54,7 @@ fn of_veth(errno: i32, link: &LinkFacts) -> Option<Refusal> {
         ERANGE => Some(Refusal {
             reason: "MtuTooLarge",
             message: format!(
-                "the other end of the veth pair of {name} has a larger MTU than a program can take."
+                "The other end of the veth pair of {name} has a larger MTU than a program can take."
             ),
             remedy: Some("Lower the MTU of the other end to 3506 or less.".to_owned()),
         }),
@@ -79,27 +75,23 @@ fn of_kernel(errno: i32, link: &LinkFacts) -> Option<Refusal> {
         EEXIST => return Some(exists(link)),
         EPERM | EACCES => (
             "MissingCapability",
-            format!("the kernel does not let the agent attach a program to {name}."),
+            format!("The kernel does not let the agent attach a program to {name}."),
             "Run the agent as root or with the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON."
                 .to_owned(),
         ),
         ENOMEM => (
             "OutOfMemory",
-            format!("the kernel or the driver found no memory for a program on {name}."),
+            format!("The kernel or the driver found no memory for a program on {name}."),
             "Free memory, or use fewer or shorter queues.".to_owned(),
         ),
         ENODEV => (
             "InterfaceGone",
             format!("{name} (index {}) is gone.", link.ifindex),
-            "None is needed: the interface is looked at again when it comes back.".to_owned(),
+            "None is needed: it is looked at again when it comes back.".to_owned(),
         ),
         _ => return None,
     };
-    Some(Refusal {
-        reason,
-        message,
-        remedy: Some(remedy),
-    })
+    Some(Refusal { reason, message, remedy: Some(remedy) })
 }
 
 /// `EEXIST` says that a program is in the way which is not the one in the place that was asked for.
@@ -129,14 +121,11 @@ fn exists(link: &LinkFacts) -> Refusal {
 }
 
 fn unknown(errno: i32, mode: AttachMode, link: &LinkFacts) -> Refusal {
-    let driver = link
-        .driver
-        .as_deref()
-        .map_or(String::new(), |driver| format!(" (driver {driver})"));
+    let driver = link.driver.as_deref().map_or(String::new(), |driver| format!(" (driver {driver})"));
     Refusal {
         reason: "AttachFailed",
         message: format!(
-            "attaching to {}{driver} in {} mode failed with {}.",
+            "Attaching to {}{driver} in {} mode failed with {}.",
             link.name,
             mode.as_str().to_lowercase(),
             errno::name(errno)
@@ -148,28 +137,19 @@ fn unknown(errno: i32, mode: AttachMode, link: &LinkFacts) -> Refusal {
 fn driver_no_xdp(link: &LinkFacts) -> Refusal {
     let name = &link.name;
     let (message, remedy) = match (link.kind.as_deref(), link.driver.as_deref()) {
-        (Some("vlan"), _) => (
-            format!("{name} is a VLAN device, which has no native mode."),
-            Some(vlan_hint(link)),
-        ),
-        (Some(kind), _) => (
-            format!("{name} is a device of kind {kind}, which has no native mode here."),
-            None,
-        ),
+        (Some("vlan"), _) => {
+            (format!("{name} is a VLAN device, which has no native mode."), Some(vlan_hint(link)))
+        }
+        (Some(kind), _) => {
+            (format!("{name} is a device of kind {kind}, which has no native mode here."), None)
+        }
         (None, Some(driver)) => {
             let remedy = "Mode Auto or Generic works with every driver.".to_owned();
-            (
-                format!("the driver {driver} of {name} has no native mode on this kernel."),
-                Some(remedy),
-            )
+            (format!("The driver {driver} of {name} has no native mode on this kernel."), Some(remedy))
         }
         (None, None) => (format!("{name} has no native mode on this kernel."), None),
     };
-    Refusal {
-        reason: "DriverNoXdp",
-        message,
-        remedy,
-    }
+    Refusal { reason: "DriverNoXdp", message, remedy }
 }
 
 fn vlan_hint(link: &LinkFacts) -> String {
@@ -178,9 +158,9 @@ fn vlan_hint(link: &LinkFacts) -> String {
         (None, Some(ifindex)) => format!("the interface below it (index {ifindex})"),
         (None, None) => "the interface below it".to_owned(),
     };
-    let ids = link.vlan_id.map_or("its id".to_owned(), |id| format!("[{id}]"));
+    let ids = link.vlan_id.map_or(String::new(), |id| format!(" [{id}]"));
     format!(
-        "A policy for {parent} with match vlan.ids {ids} would be native; this release cannot match VLANs yet."
+        "A policy for {parent} with match vlan.ids{ids} would be native; this release cannot match VLANs yet."
     )
 }
 
@@ -188,7 +168,7 @@ fn virtio_guest_offloads(link: &LinkFacts) -> Refusal {
     let name = &link.name;
     Refusal {
         reason: "GuestOffloads",
-        message: format!("the hypervisor hands {name} joined packets (guest offloads), which virtio_net cannot switch off."),
+        message: format!("The hypervisor hands {name} joined packets (guest offloads), which virtio_net cannot switch off."),
         remedy: Some(
             "Switch the offloads off at the hypervisor (QEMU: guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off), \
              or let it offer ctrl_guest_offloads."
@@ -210,14 +190,9 @@ fn virtio_layout(link: &LinkFacts) -> Refusal {
 
 fn too_few_transmit_queues(link: &LinkFacts) -> Refusal {
     let name = &link.name;
-    let numbers = link
-        .channels
-        .map_or(format!("{} transmit queues", link.tx_queues), |channels| {
-            format!(
-                "{} of {} queue pairs in use",
-                channels.combined, channels.max_combined
-            )
-        });
+    let numbers = link.channels.map_or(format!("{} transmit queues", link.tx_queues), |channels| {
+        format!("{} of {} queue pairs in use", channels.combined, channels.max_combined)
+    });
     Refusal {
         reason: "NotEnoughQueues",
         message: format!("{name} has {numbers}, and virtio_net wants a free one for each CPU."),
@@ -231,7 +206,7 @@ fn ixgbe_processors(link: &LinkFacts) -> Refusal {
     Refusal {
         reason: "TooManyCpus",
         message: format!(
-            "ixgbe found no transmit queue for each CPU on {}: it has at most 64.",
+            "The driver ixgbe found no transmit queue for each CPU on {}: it has at most 64.",
             link.name
         ),
         remedy: Some("Use mode Generic, or start the machine with at most 64 CPUs (nr_cpus=64).".to_owned()),
@@ -243,7 +218,7 @@ fn ixgbe_settings(link: &LinkFacts) -> Refusal {
     Refusal {
         reason: "DriverSettings",
         message: format!(
-            "ixgbe takes no native program on {name} with DCB, SR-IOV or large receive offload in use."
+            "The driver ixgbe takes no native program on {name} with DCB, SR-IOV or large receive offload in use."
         ),
         remedy: Some(format!(
             "Switch off what is on: ethtool --features {name} lro off; echo 0 > /sys/class/net/{name}/device/sriov_numvfs."
@@ -252,17 +227,13 @@ fn ixgbe_settings(link: &LinkFacts) -> Refusal {
 }
 
 pub(super) fn without_ethernet_header(link: &LinkFacts) -> Refusal {
-    Refusal {
-        reason: "NoEthernetHeader",
-        message: no_ethernet_header(link),
-        remedy: None,
-    }
+    Refusal { reason: "NoEthernetHeader", message: no_ethernet_header(link), remedy: None }
 }
 
 /// Why a device cannot have a program in any mode.
 pub(crate) fn no_ethernet_header(link: &LinkFacts) -> String {
     format!(
-        "packets of {} have no Ethernet header (link type {}), which the parser needs.",
+        "Packets of {} have no Ethernet header (link type {}), which the parser needs.",
         link.name, link.link_type
     )
 }

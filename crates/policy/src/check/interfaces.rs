@@ -8,31 +8,19 @@ use crate::{InterfaceSelector, NamePattern};
 /// Reads `spec.interfaces`.
 pub(super) fn check(list: &Value, findings: &mut Vec<Finding>) -> Vec<InterfaceSelector> {
     let entries = list.as_array().into_iter().flatten().enumerate();
-    entries
-        .map(|(index, entry)| selector(&format!("spec.interfaces[{index}]"), entry, findings))
-        .collect()
+    entries.map(|(index, entry)| selector(&format!("spec.interfaces[{index}]"), entry, findings)).collect()
 }
 
 fn selector(path: &str, entry: &Value, findings: &mut Vec<Finding>) -> InterfaceSelector {
     let is_touched = findings.iter().any(|finding| finding.field.starts_with(path));
     if !is_touched && entry.as_object().is_some_and(serde_json::Map::is_empty) {
         let fix = "Give names, drivers or pciAddresses; names: [\"*\"] selects every physical NIC and bond";
-        findings.push(Finding::new(
-            path,
-            Reason::EmptySelector,
-            "the entry selects nothing",
-            fix,
-        ));
+        findings.push(Finding::new(path, Reason::EmptySelector, "the entry selects nothing", fix));
     }
     InterfaceSelector {
         names: each(&entry["names"], &format!("{path}.names"), findings, name),
         drivers: each(&entry["drivers"], &format!("{path}.drivers"), findings, driver),
-        pci_addresses: each(
-            &entry["pciAddresses"],
-            &format!("{path}.pciAddresses"),
-            findings,
-            pci_address,
-        ),
+        pci_addresses: each(&entry["pciAddresses"], &format!("{path}.pciAddresses"), findings, pci_address),
     }
 }
 
@@ -62,9 +50,7 @@ fn name(path: &str, text: &str) -> Result<NamePattern, Finding> {
 }
 
 fn driver(path: &str, text: &str) -> Result<String, Finding> {
-    let is_plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if is_plain && !text.is_empty() {
         return Ok(text.to_owned());
     }

@@ -8,20 +8,12 @@ use crate::problem::{Finding, Reason, quote};
 pub(super) fn check(document: &Value) -> Result<(), Finding> {
     if !document.is_object() {
         let fix = "Write a document with apiVersion, kind, metadata and spec";
-        return Err(Finding::new(
-            "",
-            Reason::WrongKind,
-            "the document is no mapping",
-            fix,
-        ));
+        return Err(Finding::new("", Reason::WrongKind, "the document is no mapping", fix));
     }
     if let Some(kind) = document["kind"].as_str().filter(|kind| *kind != "XdpPolicy") {
         return Err(wrong_kind(kind));
     }
-    if let Some(version) = document["apiVersion"]
-        .as_str()
-        .filter(|version| *version != API_VERSION)
-    {
+    if let Some(version) = document["apiVersion"].as_str().filter(|version| *version != API_VERSION) {
         let message = format!("{} is not {API_VERSION}", quote(version));
         return Err(Finding::new(
             "apiVersion",

@@ -26,74 +26,57 @@ const MATCH: &[&str] = &[
 const ACTION: &[&str] = &["mark", "rateLimit", "socket", "steer"];
 const ACTION_TYPES: &[&str] = &["Mark", "RateLimit", "Socket", "Steer"];
 
+const LEAVE_OUT: &str = "Leave it out";
+const LEAVE_RULE_OUT: &str = "Leave the whole rule out: without this field it would do something else";
+
 /// Every such field of the document.
 pub(super) fn find(document: &Value) -> Vec<Finding> {
+    let mut search = Search::default();
     let spec = &document["spec"];
-    let mut findings = Vec::new();
-    fields(&mut findings, spec, "spec", SPEC);
-    if spec["nodeSelector"]
-        .as_object()
-        .is_some_and(|selector| !selector.is_empty())
-    {
-        findings.push(refuse("spec.nodeSelector", "this release"));
+    search.fields(spec, "spec", SPEC, LEAVE_OUT);
+    if spec["nodeSelector"].as_object().is_some_and(|selector| !selector.is_empty()) {
+        search.fields(spec, "spec", &["nodeSelector"], LEAVE_OUT);
     }
-    values(
-        &mut findings,
-        &spec["enforcement"],
-        "spec.enforcement",
-        &["DryRun"],
-    );
-    values(
-        &mut findings,
-        &spec["foreignPrograms"],
-        "spec.foreignPrograms",
-        &["Chain"],
-    );
+    search.values(&spec["enforcement"], "spec.enforcement", &["DryRun"], "Write Enforce");
+    search.values(&spec["foreignPrograms"], "spec.foreignPrograms", &["Chain"], "Write Refuse");
     for (index, entry) in elements(&spec["interfaces"]) {
-        fields(
-            &mut findings,
-            entry,
-            &format!("spec.interfaces[{index}]"),
-            INTERFACE,
-        );
+        search.fields(entry, &format!("spec.interfaces[{index}]"), INTERFACE, LEAVE_OUT);
     }
     for (index, rule) in elements(&spec["rules"]) {
-        let path = format!("spec.rules[{index}]");
-        fields(&mut findings, &rule["match"], &format!("{path}.match"), MATCH);
-        fields(&mut findings, &rule["action"], &format!("{path}.action"), ACTION);
-        values(
-            &mut findings,
-            &rule["action"]["type"],
-            &format!("{path}.action.type"),
-            ACTION_TYPES,
-        );
+        let (matching, action) =
+            (format!("spec.rules[{index}].match"), format!("spec.rules[{index}].action"));
+        search.fields(&rule["match"], &matching, MATCH, LEAVE_RULE_OUT);
+        search.fields(&rule["action"], &action, ACTION, LEAVE_RULE_OUT);
+        let path = format!("{action}.type");
+        search.values(&rule["action"]["type"], &path, ACTION_TYPES, "Write Drop, Pass or Count");
     }
-    findings
+    search.findings
 }
 
 fn elements(list: &Value) -> impl Iterator<Item = (usize, &Value)> {
     list.as_array().into_iter().flatten().enumerate()
 }
 
-fn fields(findings: &mut Vec<Finding>, object: &Value, path: &str, names: &[&str]) {
-    for name in names.iter().filter(|name| !object[**name].is_null()) {
-        findings.push(refuse(&format!("{path}.{name}"), "this release"));
-    }
+#[derive(Default)]
+struct Search {
+    findings: Vec<Finding>,
 }
 
-fn values(findings: &mut Vec<Finding>, value: &Value, path: &str, names: &[&str]) {
-    if let Some(name) = value.as_str().filter(|name| names.contains(name)) {
-        let message = format!("this release cannot carry out {name}");
-        findings.push(Finding::new(
-            path,
-            Reason::NotImplemented,
-            message,
-            "Use another value",
-        ));
+impl Search {
+    fn fields(&mut self, object: &Value, path: &str, names: &[&str], fix: &str) {
+        for name in names.iter().filter(|name| !object[**name].is_null()) {
+            self.refuse(format!("{path}.{name}"), name, fix);
+        }
     }
-}
 
-fn refuse(path: &str, who: &str) -> Finding {
-    let message = format!("{who} cannot carry out this field");
-    Finding::new(path, Reason::NotImplemented, message, "Remove it")
+    fn values(&mut self, value: &Value, path: &str, names: &[&str], fix: &str) {
+        if let Some(name) = value.as_str().filter(|name| names.contains(name)) {
+            self.refuse(path.to_owned(), name, fix);
+        }
+    }
+
+    fn refuse(&mut self, path: String, name: &str, fix: &str) {
+        let message = format!("{name} is not implemented in this release");
+        self.findings.push(Finding::new(path, Reason::NotImplemented, message, fix));
+    }
 }

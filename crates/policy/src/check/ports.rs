@@ -9,15 +9,8 @@ use crate::problem::{Finding, Reason, quote};
 pub(super) fn check(path: &str, value: &Value) -> Result<Option<PortRange>, Finding> {
     match value {
         Value::Number(number) => match number.as_u64().and_then(|port| u16::try_from(port).ok()) {
-            Some(port) => Ok(Some(PortRange {
-                first: port,
-                last: port,
-            })),
-            None => Err(refuse(
-                path,
-                format!("{number} is no port"),
-                "Write a port from 0 to 65535",
-            )),
+            Some(port) => Ok(Some(PortRange { first: port, last: port })),
+            None => Err(refuse(path, format!("{number} is no port"), "Write a port from 0 to 65535")),
         },
         Value::String(text) => parse(path, text).map(Some),
         _ => Ok(None),
@@ -33,11 +26,7 @@ fn parse(path: &str, text: &str) -> Result<PortRange, Finding> {
             format!("{}: the first port is larger than the last", quote(text)),
             &format!("Write \"{last}-{first}\""),
         )),
-        _ => Err(refuse(
-            path,
-            format!("{} is no port and no range of ports", quote(text)),
-            fix(text),
-        )),
+        _ => Err(refuse(path, format!("{} is no port and no range of ports", quote(text)), fix(text))),
     }
 }
 

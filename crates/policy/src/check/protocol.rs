@@ -34,12 +34,7 @@ pub(super) fn check(path: &str, value: &Value) -> Result<u8, Finding> {
     };
     number.ok_or_else(|| {
         let text = value.as_str().map_or_else(|| value.to_string(), quote);
-        Finding::new(
-            path,
-            Reason::InvalidProtocol,
-            format!("{text} is no protocol"),
-            fix(value),
-        )
+        Finding::new(path, Reason::InvalidProtocol, format!("{text} is no protocol"), fix(value))
     })
 }
 
@@ -55,18 +50,14 @@ pub(super) fn name(protocol: u8) -> String {
 }
 
 fn by_text(text: &str) -> Option<u8> {
-    let by_name = NAMES
-        .iter()
-        .find(|(name, _)| *name == text)
-        .map(|(_, number)| *number);
+    let by_name = NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     by_name.or_else(|| text.parse().ok().filter(|_| is_number))
 }
 
 fn fix(value: &Value) -> String {
-    let meant = value
-        .as_str()
-        .and_then(|text| NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)));
+    let meant =
+        value.as_str().and_then(|text| NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)));
     if let Some((name, _)) = meant {
         return format!("Did you mean {name}?");
     }

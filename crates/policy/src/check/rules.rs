@@ -14,28 +14,23 @@ use crate::{Action, Matcher, PortRange, Rule};
 pub(super) fn check(list: &Value, findings: &mut Vec<Finding>) -> Vec<Rule> {
     let elements: Vec<&Value> = list.as_array().into_iter().flatten().collect();
     if elements.len() > MAX_RULES {
-        let message = format!(
-            "the policy has {} rules, and an interface carries at most {MAX_RULES}",
-            elements.len()
-        );
+        let message =
+            format!("the policy has {} rules, and an interface carries at most {MAX_RULES}", elements.len());
         let fix = "Join rules that differ only in their ports";
         findings.push(Finding::new("spec.rules", Reason::TooManyRules, message, fix));
     }
     refuse_double_names(&elements, findings);
     let indexed = elements.iter().enumerate();
-    let rules: Vec<Rule> = indexed
-        .filter_map(|(index, value)| rule(&format!("spec.rules[{index}]"), value, findings))
-        .collect();
+    let rules: Vec<Rule> =
+        indexed.filter_map(|(index, value)| rule(&format!("spec.rules[{index}]"), value, findings)).collect();
     refuse_too_many_classes(&rules, findings);
     rules
 }
 
 fn refuse_double_names(elements: &[&Value], findings: &mut Vec<Finding>) {
     let mut first_of: BTreeMap<&str, usize> = BTreeMap::new();
-    for (index, name) in elements
-        .iter()
-        .enumerate()
-        .filter_map(|(index, rule)| Some((index, rule["name"].as_str()?)))
+    for (index, name) in
+        elements.iter().enumerate().filter_map(|(index, rule)| Some((index, rule["name"].as_str()?)))
     {
         let first = *first_of.entry(name).or_insert(index);
         if first != index {
@@ -59,12 +54,7 @@ fn refuse_too_many_classes(rules: &[Rule], findings: &mut Vec<Finding>) {
             "the port ranges of the rules overlap in {classes} different ways, and an interface carries {PORT_CLASSES}"
         );
         let fix = "Use fewer ranges, or give rules the same ranges";
-        findings.push(Finding::new(
-            "spec.rules",
-            Reason::TooManyPortClasses,
-            message,
-            fix,
-        ));
+        findings.push(Finding::new("spec.rules", Reason::TooManyPortClasses, message, fix));
     }
 }
 
@@ -81,11 +71,7 @@ fn rule(path: &str, value: &Value, findings: &mut Vec<Finding>) -> Option<Rule> 
         "Count" => Action::Count,
         _ => return None,
     };
-    Some(Rule {
-        name: value["name"].as_str()?.to_owned(),
-        matcher,
-        action,
-    })
+    Some(Rule { name: value["name"].as_str()?.to_owned(), matcher, action })
 }
 
 /// A rule that drops must say what. If its match was refused before, that has been said.
@@ -129,10 +115,7 @@ fn matcher(path: &str, value: &Value, findings: &mut Vec<Finding>) -> Matcher {
         }
     }
     let protocol = protocol.and_then(|result| result.map_err(|finding| findings.push(finding)).ok());
-    Matcher {
-        protocol,
-        destination_ports,
-    }
+    Matcher { protocol, destination_ports }
 }
 
 fn destination_ports(path: &str, list: &Value, findings: &mut Vec<Finding>) -> Vec<PortRange> {
@@ -149,7 +132,5 @@ fn destination_ports(path: &str, list: &Value, findings: &mut Vec<Finding>) -> V
 /// Whether something below `path` was taken out, so that what is left says less than the user did.
 fn is_touched(findings: &[Finding], path: &str) -> bool {
     let is_loss = |finding: &Finding| finding.reason != Reason::NotImplemented;
-    findings
-        .iter()
-        .any(|finding| finding.field.starts_with(path) && is_loss(finding))
+    findings.iter().any(|finding| finding.field.starts_with(path) && is_loss(finding))
 }

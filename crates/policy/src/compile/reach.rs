@@ -15,10 +15,7 @@ pub(super) fn warn(interfaces: &[InterfacePlan], reports: &mut [PolicyReport]) {
         for (rule, deciders) in unreached_rules(interface) {
             let rule = &interface.rules[rule];
             let place = (interface.name.as_str(), deciders);
-            unreached
-                .entry((&rule.policy, &rule.rule))
-                .or_default()
-                .push(place);
+            unreached.entry((&rule.policy, &rule.rule)).or_default().push(place);
         }
     }
     for ((policy, rule), places) in unreached {
@@ -29,10 +26,7 @@ pub(super) fn warn(interfaces: &[InterfacePlan], reports: &mut [PolicyReport]) {
             let message = format!(
                 "rule {rule} is never reached on {interface}: {deciders} before it decide about all that it matches."
             );
-            report.warnings.push(Warning {
-                reason: "RuleNeverReached",
-                message,
-            });
+            report.warnings.push(Warning { reason: "RuleNeverReached", message });
         }
     }
 }
@@ -62,29 +56,17 @@ fn unreached_rules(interface: &InterfacePlan) -> Vec<(usize, String)> {
 /// The vectors of all packets there can be: a packet with ports has a protocol that has ports.
 fn possible_vectors(tables: &Tables) -> Vec<u64> {
     let without_port = tables.protocol.iter().chain([&tables.protocol_unknown]);
-    let mut vectors: Vec<u64> = without_port
-        .map(|vector| vector & tables.destination_port_unknown)
-        .collect();
+    let mut vectors: Vec<u64> = without_port.map(|vector| vector & tables.destination_port_unknown).collect();
     let classes = usize::from(*tables.destination_port_class.iter().max().unwrap_or(&0));
     for protocol in (0..=u8::MAX).filter(|protocol| has_ports(*protocol)) {
         let vector = tables.protocol[usize::from(protocol)];
-        vectors.extend(
-            tables.destination_port[..=classes]
-                .iter()
-                .map(|ports| vector & ports),
-        );
+        vectors.extend(tables.destination_port[..=classes].iter().map(|ports| vector & ports));
     }
     vectors
 }
 
 fn names(interface: &InterfacePlan, rules: u64) -> String {
-    let chosen = interface
-        .rules
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| rules & (1 << index) != 0);
-    let names: Vec<String> = chosen
-        .map(|(_, rule)| format!("{}/{}", rule.policy, rule.rule))
-        .collect();
+    let chosen = interface.rules.iter().enumerate().filter(|(index, _)| rules & (1 << index) != 0);
+    let names: Vec<String> = chosen.map(|(_, rule)| format!("{}/{}", rule.policy, rule.rule)).collect();
     names.join(", ")
 }

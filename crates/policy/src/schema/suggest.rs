@@ -28,12 +28,7 @@ pub(super) fn value(text: &str, allowed: &[&str]) -> String {
 }
 
 fn names(schema: &Value) -> Vec<&str> {
-    schema["properties"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name.as_str())
-        .collect()
+    schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect()
 }
 
 /// The candidate that differs least, if it differs by no more than a third of its letters.

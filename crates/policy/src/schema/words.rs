@@ -72,11 +72,8 @@ pub(super) fn missing_fix(name: &str, schema: &Value) -> String {
 /// Limits that the schema names, and those of the format.
 pub(super) fn number_bounds(schema: &Value) -> (Option<f64>, Option<f64>) {
     let is_int32 = schema["format"] == "int32";
-    let bound = |keyword: &str, of_format: i32| {
-        schema[keyword]
-            .as_f64()
-            .or(is_int32.then_some(f64::from(of_format)))
-    };
+    let bound =
+        |keyword: &str, of_format: i32| schema[keyword].as_f64().or(is_int32.then_some(f64::from(of_format)));
     (bound("minimum", i32::MIN), bound("maximum", i32::MAX))
 }
 

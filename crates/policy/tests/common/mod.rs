@@ -1,11 +1,5 @@
 //! What the tests of this crate share: the case files and documents to put their values into.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    dead_code,
-    missing_docs
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, missing_docs)]
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,10 +12,7 @@ pub fn cases<T: DeserializeOwned>(file: &str, id: &str) -> Vec<T> {
     let all: Vec<Value> = serde_saphyr::from_str(&text).unwrap();
     let cases: Vec<Value> = all.into_iter().filter(|case| case["id"] == id).collect();
     assert!(!cases.is_empty(), "{file} has no case {id}");
-    cases
-        .into_iter()
-        .map(|case| serde_json::from_value(case).unwrap())
-        .collect()
+    cases.into_iter().map(|case| serde_json::from_value(case).unwrap()).collect()
 }
 
 /// A document that is fine.
@@ -61,8 +52,7 @@ pub fn parse(document: &Value) -> Result<Policy, Vec<Problem>> {
 
 /// The problems as lines.
 pub fn lines(problems: &[Problem]) -> String {
-    problems
-        .iter()
-        .map(|problem| format!("[{}] {problem}\n", problem.reason))
-        .collect()
+    let lines: Vec<String> =
+        problems.iter().map(|problem| format!("[{}] {problem}", problem.reason)).collect();
+    lines.join("\n")
 }

@@ -1,0 +1,107 @@
+//! Plans as a whole, and what policies do to each other on one interface.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{document_with, parse};
+use rstest::rstest;
+use serde_json::{Value, json};
+use sluice_policy::{LinkFacts, NodePlan, Policy, compile};
+
+fn policy(name: &str, rules: Vec<Value>) -> Policy {
+    let mut document = document_with("/metadata/name", json!(name));
+    document["spec"]["rules"] = Value::Array(rules);
+    parse(&document).unwrap()
+}
+
+fn rule(name: &str, protocol: &Value, ports: &[&str], action: &str) -> Value {
+    let mut matching = json!({"protocol": protocol});
+    if !ports.is_empty() {
+        matching["destinationPorts"] = json!(ports);
+    }
+    json!({"name": name, "match": matching, "action": {"type": action}})
+}
+
+fn on_eth0(policies: &[Policy]) -> NodePlan {
+    compile(policies, &[LinkFacts { ifindex: 2, name: "eth0".to_owned(), ..LinkFacts::default() }])
+}
+
+#[test]
+fn a_plan_as_it_is_shown() {
+    let first = policy("first", vec![rule("dns", &json!("UDP"), &["53", "5353"], "Pass")]);
+    let second = policy(
+        "second",
+        vec![rule("seen", &json!("UDP"), &[], "Count"), rule("low", &json!("UDP"), &["0-1023"], "Drop")],
+    );
+    insta::assert_yaml_snapshot!(on_eth0(&[first, second]));
+}
+
+#[test]
+fn without_policies_nothing_is_to_be_in_force() {
+    assert_eq!(on_eth0(&[]), NodePlan::default());
+}
+
+#[test]
+fn a_policy_that_finds_no_room_is_left_out_as_a_whole() {
+    let many = |name: &str, count: u32| {
+        policy(name, (0..count).map(|index| rule(&format!("r{index}"), &json!(index), &[], "Drop")).collect())
+    };
+    let plan = on_eth0(&[many("a", 40), many("b", 30), many("c", 24)]);
+    assert_eq!(plan.interfaces[0].policies, ["a", "c"]);
+    assert_eq!(plan.interfaces[0].rules.len(), 64);
+    let conflict = &plan.policies[1].conflicts[0];
+    assert_eq!((conflict.interface.as_str(), conflict.reason), ("eth0", "TooManyRules"));
+    assert!(conflict.message.contains("40 rules") && conflict.message.contains("30 more"), "{conflict:?}");
+    assert!(plan.policies[1].interfaces.is_empty());
+}
+
+#[test]
+fn port_ranges_that_no_table_holds_are_left_out_as_a_whole() {
+    let by_bits = |name: &str, bits: std::ops::Range<u32>| {
+        let rules = bits.map(|bit| {
+            let ports: Vec<String> =
+                (0..512_u32).filter(|port| port & 1 << bit != 0).map(|port| port.to_string()).collect();
+            let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+            rule(&format!("r{bit}"), &json!("UDP"), &ports, "Count")
+        });
+        policy(name, rules.collect())
+    };
+    let plan = on_eth0(&[by_bits("a", 0..5), by_bits("b", 5..9)]);
+    assert_eq!(plan.interfaces[0].policies, ["a"]);
+    assert_eq!(plan.policies[1].conflicts[0].reason, "TooManyPortClasses");
+}
+
+#[rstest]
+#[case::same(&["9"], &["9"], "Drop", true)]
+#[case::inside(&["0-100"], &["9"], "Pass", true)]
+#[case::wider(&["9"], &["8-9"], "Drop", false)]
+#[case::every_port_but_not_those_without(&["0-65535"], &[], "Drop", false)]
+#[case::every_port(&[], &["0-65535"], "Drop", true)]
+#[case::counting_does_not_end_the_search(&["9"], &["9"], "Count", false)]
+fn a_rule_behind_another(
+    #[case] first: &[&str],
+    #[case] second: &[&str],
+    #[case] first_action: &str,
+    #[case] is_shadowed: bool,
+) {
+    let rules =
+        vec![rule("first", &json!("UDP"), first, first_action), rule("second", &json!(17), second, "Drop")];
+    let plan = on_eth0(&[policy("p", rules)]);
+    let warned = plan.policies[0].warnings.iter().any(|warning| warning.reason == "RuleNeverReached");
+    assert_eq!(warned, is_shadowed, "{:?}", plan.policies[0].warnings);
+}
+
+#[test]
+fn rules_together_may_cover_another() {
+    let rules = vec![
+        rule("low", &json!("UDP"), &["0-9"], "Drop"),
+        rule("high", &json!("UDP"), &["10-20"], "Pass"),
+        rule("other", &json!("TCP"), &["5-15"], "Pass"),
+        rule("middle", &json!("UDP"), &["5-15"], "Drop"),
+    ];
+    let plan = on_eth0(&[policy("p", rules)]);
+    let [warning] = &plan.policies[0].warnings[..] else { panic!("{:?}", plan.policies[0].warnings) };
+    let words =
+        "rule middle is never reached on eth0: p/low, p/high before it decide about all that it matches.";
+    assert_eq!(warning.message, words);
+}
