@@ -13,7 +13,7 @@ use sluice_api::Mode;
 
 pub(crate) use protocol::has_ports;
 
-use crate::problem::{Finding, Reason};
+use crate::problem::{Finding, Findings, Reason};
 use crate::{Policy, schema};
 
 /// Most problems of one document that are listed.
@@ -23,16 +23,18 @@ const MAX_FINDINGS: usize = 100;
 pub(crate) fn policy(file: &str, document: &Value) -> Result<Policy, Vec<Finding>> {
     kind::check(document).map_err(|finding| vec![finding])?;
     let mut sound = document.clone();
-    let mut findings = schema::check(&mut sound);
-    findings.extend(not_implemented::find(document));
+    let mut findings = Findings::default();
+    schema::check(&mut sound, &mut findings);
+    not_implemented::find(document, &mut findings);
 
     let name = sound["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if !sound["metadata"]["name"].is_null() {
-        findings.extend(names::check_policy(&name));
+        names::check_policy(&name, &mut findings);
     }
     let spec = &sound["spec"];
     let interfaces = interfaces::check(&spec["interfaces"], &mut findings);
     let rules = rules::check(&spec["rules"], &mut findings);
+    let findings = findings.into_list();
     if !findings.is_empty() {
         return Err(in_order(findings));
     }
@@ -67,8 +69,8 @@ fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
     });
     findings.dedup();
     if findings.len() > MAX_FINDINGS {
-        let message = format!("there are {} problems more", findings.len() - MAX_FINDINGS);
         findings.truncate(MAX_FINDINGS);
+        let message = format!("there are more than {MAX_FINDINGS} problems");
         findings.push(Finding::new("", Reason::TooManyProblems, message, "Correct those listed first"));
     }
     findings

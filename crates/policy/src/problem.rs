@@ -145,6 +145,31 @@ impl Finding {
     }
 }
 
+/// Findings of one document. A hostile file can be wrong in a hundred thousand places: beyond a
+/// number that nobody reads, they are not kept.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    list: Vec<Finding>,
+}
+
+impl Findings {
+    const MOST: usize = 1000;
+
+    pub fn push(&mut self, finding: Finding) {
+        if self.list.len() < Self::MOST {
+            self.list.push(finding);
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.list.iter()
+    }
+
+    pub fn into_list(self) -> Vec<Finding> {
+        self.list
+    }
+}
+
 /// Longest piece of a user's value that a message repeats.
 const QUOTE_CHARACTERS: usize = 80;
 

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::problem::{Finding, Reason, quote};
+use crate::problem::{Finding, Findings, Reason, quote};
 
 /// The schema of a whole document. If it could not be made, it is null, and allows nothing.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
@@ -38,10 +38,9 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
 });
 
 /// Checks a document. What remains of `document` fits the schema, but for what is missing.
-pub(crate) fn check(document: &mut Value) -> Vec<Finding> {
-    let mut walk = Walk { findings: Vec::new() };
+pub(crate) fn check(document: &mut Value, findings: &mut Findings) {
+    let mut walk = Walk { findings };
     walk.value(document, &At { schema: &DOCUMENT, parent: &Value::Null, path: String::new() });
-    walk.findings
 }
 
 /// A place in the document.
@@ -52,11 +51,11 @@ struct At<'a> {
     path: String,
 }
 
-struct Walk {
-    findings: Vec<Finding>,
+struct Walk<'a> {
+    findings: &'a mut Findings,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn report(&mut self, path: &str, reason: Reason, message: String, fix: String) {
         self.findings.push(Finding::new(path, reason, message, fix));
     }
@@ -71,7 +70,7 @@ impl Walk {
         }
         match value {
             Value::Object(fields) => self.object(fields, at),
-            Value::Array(elements) => self.array(elements, at),
+            Value::Array(elements) => return self.array(elements, at),
             Value::Number(number) => return self.number(number, at),
             Value::String(text) => return self.text(text, at),
             Value::Null | Value::Bool(_) => {}
@@ -116,22 +115,26 @@ impl Walk {
         }
     }
 
-    fn array(&mut self, elements: &mut [Value], at: &At<'_>) {
+    /// A list that is too long is not looked into.
+    fn array(&mut self, elements: &mut [Value], at: &At<'_>) -> bool {
         let limit = |keyword: &str| at.schema[keyword].as_u64().and_then(|limit| usize::try_from(limit).ok());
+        if let Some(most) = limit("maxItems").filter(|most| elements.len() > *most) {
+            let message = format!("the list has {} elements, and at most {most} are allowed", elements.len());
+            self.report(&at.path, Reason::ListTooLong, message, "Split it".to_owned());
+            return false;
+        }
         if limit("minItems").is_some_and(|least| elements.len() < least) {
             let fix = "Write at least one element, or leave the field out if it is optional".to_owned();
             self.report(&at.path, Reason::EmptyList, "an empty list is not 'any'".to_owned(), fix);
         }
-        if let Some(most) = limit("maxItems").filter(|most| elements.len() > *most) {
-            let message = format!("the list has {} elements, and at most {most} are allowed", elements.len());
-            self.report(&at.path, Reason::ListTooLong, message, "Split it".to_owned());
-        }
         for (index, element) in elements.iter_mut().enumerate() {
             let path = format!("{}[{index}]", at.path);
-            if !self.value(element, &At { schema: &at.schema["items"], parent: at.parent, path }) {
+            let at = At { schema: &at.schema["items"], parent: at.parent, path };
+            if !self.value(element, &at) {
                 *element = Value::Null;
             }
         }
+        true
     }
 
     fn number(&mut self, number: &serde_json::Number, at: &At<'_>) -> bool {

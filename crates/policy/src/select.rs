@@ -95,11 +95,11 @@ fn held_to_facts(link: &LinkFacts, is_named: bool, by: String) -> Selection {
     }
     match &link.master {
         Some(master) if !is_named && !matches!(master.kind.as_deref(), Some("bond" | "team" | "vrf")) => {
-            let kind = master.kind.as_deref().unwrap_or("device of another kind");
+            let kind = master.kind.as_deref().unwrap_or("of another kind");
             Selection::Refused {
                 reason: "PortOfOther",
                 message: format!(
-                    "{name} is a port of a {kind}. Only an exact name selects such a port: add {name} to names if that is meant."
+                    "{name} is a port of another device ({kind}). Only an exact name selects such a port: add {name} to names if that is meant."
                 ),
             }
         }
@@ -114,9 +114,12 @@ pub(crate) fn without_match(policy: &Policy, links: &[&LinkFacts]) -> Vec<Warnin
     for entry in &policy.interfaces {
         for pattern in &entry.names {
             let only = InterfaceSelector { names: vec![pattern.clone()], ..InterfaceSelector::default() };
-            let what =
-                if pattern.is_exact() { "interface has the name" } else { "physical NIC or bond matches" };
-            missing.push((only, format!("no {what} {pattern}")));
+            let message = if pattern.is_exact() {
+                format!("no interface has the name {pattern}")
+            } else {
+                format!("no physical NIC or bond matches {pattern}; other interfaces must be named exactly")
+            };
+            missing.push((only, message));
         }
         for driver in &entry.drivers {
             let only = InterfaceSelector { drivers: vec![driver.clone()], ..InterfaceSelector::default() };

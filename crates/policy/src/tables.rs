@@ -1,7 +1,7 @@
 //! Rules to bit vectors: bit i of a vector is rule i. Ports with equal vectors share a class, so the
 //! number of classes follows from how rules overlap, not from how many ranges they list.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sluice_ebpf_common::{
     FIELD_DESTINATION_PORT, FIELD_PROTOCOL, MAX_RULES, PORT_CLASSES, RULE_SLOTS, Tables,
@@ -65,21 +65,20 @@ pub(crate) struct PortClasses {
 }
 
 impl PortClasses {
+    /// Goes through the ports once, from each bound of a range to the next.
     pub fn of(rules: &[&Matcher]) -> Self {
-        let mut firsts: Vec<u16> = rules
-            .iter()
-            .flat_map(|matcher| &matcher.destination_ports)
-            .flat_map(|range| [Some(range.first), range.last.checked_add(1)])
-            .flatten()
-            .chain([0])
-            .collect();
-        firsts.sort_unstable();
-        firsts.dedup();
-        let mut classes = Self { vectors: Vec::new(), ranges: Vec::with_capacity(firsts.len()) };
+        let (mut vector, bounds) = bounds(rules);
+        let mut open = [0_i32; MAX_RULES];
+        let mut classes = Self { vectors: Vec::new(), ranges: Vec::with_capacity(bounds.len()) };
         let mut known: HashMap<u64, usize> = HashMap::new();
-        for (index, &first) in firsts.iter().enumerate() {
-            let last = firsts.get(index + 1).map_or(u16::MAX, |next| next - 1);
-            let vector = accepting(rules, first);
+        let mut bounds = bounds.into_iter().peekable();
+        while let Some((first, changes)) = bounds.next() {
+            for (rule, change) in changes {
+                open[rule] += change;
+                let bit = 1 << rule;
+                vector = if open[rule] > 0 { vector | bit } else { vector & !bit };
+            }
+            let last = bounds.peek().map_or(u16::MAX, |(next, _)| next - 1);
             let class = *known.entry(vector).or_insert_with(|| {
                 classes.vectors.push(vector);
                 classes.vectors.len() - 1
@@ -90,15 +89,21 @@ impl PortClasses {
     }
 }
 
-fn accepting(rules: &[&Matcher], port: u16) -> u64 {
-    let accepts = |matcher: &Matcher| {
-        matcher.destination_ports.is_empty()
-            || matcher.destination_ports.iter().any(|range| range.contains(port))
-    };
-    rules
-        .iter()
-        .take(MAX_RULES)
-        .enumerate()
-        .filter(|(_, matcher)| accepts(matcher))
-        .fold(0, |vector, (index, _)| vector | 1 << index)
+/// The rules that take every port, and by port the rules of which a range begins (+1) there or has
+/// ended (-1) before. Ranges of one rule may overlap, so they are counted.
+fn bounds(rules: &[&Matcher]) -> (u64, BTreeMap<u16, Vec<(usize, i32)>>) {
+    let mut vector = 0;
+    let mut bounds: BTreeMap<u16, Vec<(usize, i32)>> = BTreeMap::from([(0, Vec::new())]);
+    for (rule, matcher) in rules.iter().take(MAX_RULES).enumerate() {
+        if matcher.destination_ports.is_empty() {
+            vector |= 1 << rule;
+        }
+        for range in &matcher.destination_ports {
+            bounds.entry(range.first).or_default().push((rule, 1));
+            if let Some(behind) = range.last.checked_add(1) {
+                bounds.entry(behind).or_default().push((rule, -1));
+            }
+        }
+    }
+    (vector, bounds)
 }

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use crate::problem::{Finding, Reason, quote};
+use crate::problem::{Finding, Findings, Reason, quote};
 use crate::{InterfaceSelector, NamePattern};
 
 /// Reads `spec.interfaces`.
-pub(super) fn check(list: &Value, findings: &mut Vec<Finding>) -> Vec<InterfaceSelector> {
+pub(super) fn check(list: &Value, findings: &mut Findings) -> Vec<InterfaceSelector> {
     let entries = list.as_array().into_iter().flatten().enumerate();
     entries.map(|(index, entry)| selector(&format!("spec.interfaces[{index}]"), entry, findings)).collect()
 }
 
-fn selector(path: &str, entry: &Value, findings: &mut Vec<Finding>) -> InterfaceSelector {
+fn selector(path: &str, entry: &Value, findings: &mut Findings) -> InterfaceSelector {
     let is_touched = findings.iter().any(|finding| finding.field.starts_with(path));
     if !is_touched && entry.as_object().is_some_and(serde_json::Map::is_empty) {
         let fix = "Give names, drivers or pciAddresses; names: [\"*\"] selects every physical NIC and bond";
@@ -28,7 +28,7 @@ fn selector(path: &str, entry: &Value, findings: &mut Vec<Finding>) -> Interface
 fn each<T>(
     list: &Value,
     path: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
     read: impl Fn(&str, &str) -> Result<T, Finding>,
 ) -> Vec<T> {
     let mut values = Vec::new();

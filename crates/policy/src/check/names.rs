@@ -1,6 +1,6 @@
 //! Names of policies and rules.
 
-use crate::problem::{Finding, Reason, quote};
+use crate::problem::{Finding, Findings, Reason, quote};
 
 /// Longest name of an object in Kubernetes.
 const MAX_POLICY_NAME: usize = 253;
@@ -8,21 +8,23 @@ const MAX_POLICY_NAME: usize = 253;
 const MAX_RULE_NAME: usize = 63;
 
 /// An object's name: parts as for [`check_rule`], joined by dots.
-pub(super) fn check_policy(name: &str) -> Option<Finding> {
-    let is_valid = name.len() <= MAX_POLICY_NAME && name.split('.').all(is_label);
-    let fix = format!(
-        "Use at most {MAX_POLICY_NAME} lower-case letters, digits, - and ., with a letter or digit at both ends of each part"
-    );
-    (!is_valid).then(|| refuse("metadata.name", name, fix))
+pub(super) fn check_policy(name: &str, findings: &mut Findings) {
+    if name.len() > MAX_POLICY_NAME || !name.split('.').all(is_label) {
+        let fix = format!(
+            "Use at most {MAX_POLICY_NAME} lower-case letters, digits, - and ., with a letter or digit at both ends of each part"
+        );
+        findings.push(refuse("metadata.name", name, fix));
+    }
 }
 
 /// A rule's name: what Kubernetes calls a label.
-pub(super) fn check_rule(path: &str, name: &str) -> Option<Finding> {
-    let is_valid = name.len() <= MAX_RULE_NAME && is_label(name);
-    let fix = format!(
-        "Use at most {MAX_RULE_NAME} lower-case letters, digits and -, with a letter or digit at both ends"
-    );
-    (!is_valid).then(|| refuse(path, name, fix))
+pub(super) fn check_rule(path: &str, name: &str, findings: &mut Findings) {
+    if name.len() > MAX_RULE_NAME || !is_label(name) {
+        let fix = format!(
+            "Use at most {MAX_RULE_NAME} lower-case letters, digits and -, with a letter or digit at both ends"
+        );
+        findings.push(refuse(path, name, fix));
+    }
 }
 
 fn refuse(path: &str, name: &str, fix: String) -> Finding {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::problem::{Finding, Reason};
+use crate::problem::{Finding, Findings, Reason};
 
 const SPEC: &[&str] = &["defaultAction", "failsafe", "remedies", "rollout"];
 const INTERFACE: &[&str] = &["defaultRoute"];
@@ -30,8 +30,8 @@ const LEAVE_OUT: &str = "Leave it out";
 const LEAVE_RULE_OUT: &str = "Leave the whole rule out: without this field it would do something else";
 
 /// Every such field of the document.
-pub(super) fn find(document: &Value) -> Vec<Finding> {
-    let mut search = Search::default();
+pub(super) fn find(document: &Value, findings: &mut Findings) {
+    let mut search = Search { findings };
     let spec = &document["spec"];
     search.fields(spec, "spec", SPEC, LEAVE_OUT);
     if spec["nodeSelector"].as_object().is_some_and(|selector| !selector.is_empty()) {
@@ -50,19 +50,17 @@ pub(super) fn find(document: &Value) -> Vec<Finding> {
         let path = format!("{action}.type");
         search.values(&rule["action"]["type"], &path, ACTION_TYPES, "Write Drop, Pass or Count");
     }
-    search.findings
 }
 
 fn elements(list: &Value) -> impl Iterator<Item = (usize, &Value)> {
     list.as_array().into_iter().flatten().enumerate()
 }
 
-#[derive(Default)]
-struct Search {
-    findings: Vec<Finding>,
+struct Search<'a> {
+    findings: &'a mut Findings,
 }
 
-impl Search {
+impl Search<'_> {
     fn fields(&mut self, object: &Value, path: &str, names: &[&str], fix: &str) {
         for name in names.iter().filter(|name| !object[**name].is_null()) {
             self.refuse(format!("{path}.{name}"), name, fix);

@@ -6,12 +6,12 @@ use serde_json::Value;
 use sluice_ebpf_common::{MAX_RULES, PORT_CLASSES};
 
 use super::{names, ports, protocol};
-use crate::problem::{Finding, Reason, quote};
+use crate::problem::{Finding, Findings, Reason, quote};
 use crate::tables::PortClasses;
 use crate::{Action, Matcher, PortRange, Rule};
 
 /// Reads `spec.rules`. A rule with a problem is left out of the result.
-pub(super) fn check(list: &Value, findings: &mut Vec<Finding>) -> Vec<Rule> {
+pub(super) fn check(list: &Value, findings: &mut Findings) -> Vec<Rule> {
     let elements: Vec<&Value> = list.as_array().into_iter().flatten().collect();
     if elements.len() > MAX_RULES {
         let message =
@@ -27,7 +27,7 @@ pub(super) fn check(list: &Value, findings: &mut Vec<Finding>) -> Vec<Rule> {
     rules
 }
 
-fn refuse_double_names(elements: &[&Value], findings: &mut Vec<Finding>) {
+fn refuse_double_names(elements: &[&Value], findings: &mut Findings) {
     let mut first_of: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, name) in
         elements.iter().enumerate().filter_map(|(index, rule)| Some((index, rule["name"].as_str()?)))
@@ -46,7 +46,10 @@ fn refuse_double_names(elements: &[&Value], findings: &mut Vec<Finding>) {
     }
 }
 
-fn refuse_too_many_classes(rules: &[Rule], findings: &mut Vec<Finding>) {
+fn refuse_too_many_classes(rules: &[Rule], findings: &mut Findings) {
+    if rules.len() > MAX_RULES {
+        return;
+    }
     let matchers: Vec<&Matcher> = rules.iter().map(|rule| &rule.matcher).collect();
     let classes = PortClasses::of(&matchers).vectors.len();
     if classes > PORT_CLASSES {
@@ -58,9 +61,9 @@ fn refuse_too_many_classes(rules: &[Rule], findings: &mut Vec<Finding>) {
     }
 }
 
-fn rule(path: &str, value: &Value, findings: &mut Vec<Finding>) -> Option<Rule> {
+fn rule(path: &str, value: &Value, findings: &mut Findings) -> Option<Rule> {
     if let Some(name) = value["name"].as_str() {
-        findings.extend(names::check_rule(&format!("{path}.name"), name));
+        names::check_rule(&format!("{path}.name"), name, findings);
     }
     let matcher = matcher(&format!("{path}.match"), &value["match"], findings);
     let action_type = value["action"]["type"].as_str();
@@ -75,7 +78,7 @@ fn rule(path: &str, value: &Value, findings: &mut Vec<Finding>) -> Option<Rule> 
 }
 
 /// A rule that drops must say what. If its match was refused before, that has been said.
-fn refuse_match_all(path: &str, rule: &Value, action_type: Option<&str>, findings: &mut Vec<Finding>) {
+fn refuse_match_all(path: &str, rule: &Value, action_type: Option<&str>, findings: &mut Findings) {
     let path = format!("{path}.match");
     let Some(drops @ ("Drop" | "RateLimit")) = action_type else {
         return;
@@ -89,7 +92,7 @@ fn refuse_match_all(path: &str, rule: &Value, action_type: Option<&str>, finding
     findings.push(Finding::new(path, Reason::MatchRequired, message, fix));
 }
 
-fn matcher(path: &str, value: &Value, findings: &mut Vec<Finding>) -> Matcher {
+fn matcher(path: &str, value: &Value, findings: &mut Findings) -> Matcher {
     // What was misspelt may be the protocol or the ports: no conclusion from their absence.
     let was_touched = is_touched(findings, path);
     let protocol_path = format!("{path}.protocol");
@@ -118,7 +121,7 @@ fn matcher(path: &str, value: &Value, findings: &mut Vec<Finding>) -> Matcher {
     Matcher { protocol, destination_ports }
 }
 
-fn destination_ports(path: &str, list: &Value, findings: &mut Vec<Finding>) -> Vec<PortRange> {
+fn destination_ports(path: &str, list: &Value, findings: &mut Findings) -> Vec<PortRange> {
     let mut ranges = Vec::new();
     for (index, element) in list.as_array().into_iter().flatten().enumerate() {
         match ports::check(&format!("{path}[{index}]"), element) {
@@ -130,7 +133,7 @@ fn destination_ports(path: &str, list: &Value, findings: &mut Vec<Finding>) -> V
 }
 
 /// Whether something below `path` was taken out, so that what is left says less than the user did.
-fn is_touched(findings: &[Finding], path: &str) -> bool {
+fn is_touched(findings: &Findings, path: &str) -> bool {
     let is_loss = |finding: &Finding| finding.reason != Reason::NotImplemented;
     findings.iter().any(|finding| finding.field.starts_with(path) && is_loss(finding))
 }
