@@ -20,11 +20,7 @@ pub fn parse(report: &str) -> Vec<TestCase> {
 fn test_case(text: &str) -> Option<TestCase> {
     // Whatever follows this test's own end belongs to the suite.
     let (attributes, rest) = text.split_once('>')?;
-    let body = if attributes.ends_with('/') {
-        ""
-    } else {
-        rest.split("</testcase>").next().unwrap_or(rest)
-    };
+    let body = if attributes.ends_with('/') { "" } else { rest.split("</testcase>").next().unwrap_or(rest) };
     Some(TestCase {
         binary: attribute(attributes, "classname")?,
         name: attribute(attributes, "name")?,
@@ -36,16 +32,8 @@ fn attribute(attributes: &str, name: &str) -> Option<String> {
     let start = format!(" {name}=\"");
     let padded = format!(" {attributes}");
     let (value, _) = padded.split_once(&start)?.1.split_once('"')?;
-    let entities = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&apos;", "'"),
-        ("&amp;", "&"),
-    ];
-    Some(entities.iter().fold(value.to_owned(), |text, (entity, char)| {
-        text.replace(entity, char)
-    }))
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    Some(entities.iter().fold(value.to_owned(), |text, (entity, char)| text.replace(entity, char)))
 }
 
 #[cfg(test)]
@@ -69,11 +57,8 @@ mod tests {
 
     #[test]
     fn tests_and_their_outcomes_are_read() {
-        let case = |binary: &str, name: &str, passed| TestCase {
-            binary: binary.into(),
-            name: name.into(),
-            passed,
-        };
+        let case =
+            |binary: &str, name: &str, passed| TestCase { binary: binary.into(), name: name.into(), passed };
         assert_eq!(
             parse(REPORT),
             [
@@ -87,9 +72,6 @@ mod tests {
 
     #[test]
     fn an_empty_report_has_no_tests() {
-        assert_eq!(
-            parse("<testsuites name=\"nextest-run\" tests=\"0\"></testsuites>"),
-            []
-        );
+        assert_eq!(parse("<testsuites name=\"nextest-run\" tests=\"0\"></testsuites>"), []);
     }
 }

@@ -12,12 +12,8 @@ const UNFORMATTED: &str = "not formatted; run `make fmt`";
 type Check = (&'static str, fn() -> Result<()>);
 
 const CHECKS: [Check; 8] = [
-    ("lint: format of Rust", || {
-        call("cargo fmt --all -- --check -l").context(UNFORMATTED)
-    }),
-    ("lint: format of TOML", || {
-        call("taplo fmt --check").context(UNFORMATTED)
-    }),
+    ("lint: format of Rust", || call("cargo fmt --all -- --check -l").context(UNFORMATTED)),
+    ("lint: format of TOML", || call("taplo fmt --check").context(UNFORMATTED)),
     ("lint: spelling", || call("typos")),
     ("lint: dependency arrows", arrows::check),
     ("lint: house rules", sources::check),
@@ -25,9 +21,7 @@ const CHECKS: [Check; 8] = [
     ("lint: licences, sources, duplicates", || {
         call("cargo deny --log-level error check bans licenses sources")
     }),
-    ("lint: clippy", || {
-        call("cargo clippy --quiet --workspace --all-targets -- -D warnings")
-    }),
+    ("lint: clippy", || call("cargo clippy --quiet --workspace --all-targets -- -D warnings")),
 ];
 
 pub fn run() -> Result<()> {

@@ -45,9 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .context("find the workspace")?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("find the workspace")?;
     env::set_current_dir(root).with_context(|| format!("enter {}", root.display()))?;
     match &arguments.chore {
         Chore::Generate { check } => generate::run(*check),

@@ -17,18 +17,13 @@ pub fn step(label: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let result = work();
     let outcome = if result.is_ok() { "ok" } else { "FAILED" };
     let back = if live { "\r\x1b[K" } else { "" };
-    eprintln!(
-        "{back}{label}: {outcome} ({:.1} s)",
-        started.elapsed().as_secs_f64()
-    );
+    eprintln!("{back}{label}: {outcome} ({:.1} s)", started.elapsed().as_secs_f64());
     result
 }
 
 /// Runs a command line of plain words to its end.
 pub fn call(words: &str) -> Result<()> {
-    let output = command(words)?
-        .output()
-        .with_context(|| format!("start {words}"))?;
+    let output = command(words)?.output().with_context(|| format!("start {words}"))?;
     if !output.status.success() {
         bail!(
             "`{words}` says:\n{}{}",

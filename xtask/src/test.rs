@@ -19,11 +19,7 @@ struct Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} passed, {} failed, {} skipped",
-            self.passed, self.failed, self.skipped
-        )
+        write!(formatter, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
 }
 
@@ -56,34 +52,21 @@ fn run_tests(report: &Path, skip_log: &Path) -> Result<Vec<TestCase>> {
         .context("start cargo nextest")?;
     // Without a report nothing ran: the build failed, and has said why.
     let tests = parse(&fs::read_to_string(report).context("the tests did not run")?);
-    ensure!(
-        status.success() || tests.iter().any(|test| !test.passed),
-        "cargo nextest failed ({status})"
-    );
+    ensure!(status.success() || tests.iter().any(|test| !test.passed), "cargo nextest failed ({status})");
     Ok(tests)
 }
 
 /// The number of doc tests that passed; an error if one failed.
 fn run_doc_tests() -> Result<usize> {
-    let output = command("cargo test --quiet --workspace --doc")?
-        .output()
-        .context("start cargo test")?;
+    let output = command("cargo test --quiet --workspace --doc")?.output().context("start cargo test")?;
     let said = String::from_utf8_lossy(&output.stdout);
-    ensure!(
-        output.status.success(),
-        "doc tests: {said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    ensure!(output.status.success(), "doc tests: {said}{}", String::from_utf8_lossy(&output.stderr));
     Ok(said.lines().filter_map(passed).sum())
 }
 
 /// The number in "test result: ok. 3 passed; 0 failed; ...".
 fn passed(line: &str) -> Option<usize> {
-    line.strip_prefix("test result: ok. ")?
-        .split_once(" passed")?
-        .0
-        .parse()
-        .ok()
+    line.strip_prefix("test result: ok. ")?.split_once(" passed")?.0.parse().ok()
 }
 
 /// By test binary and test: the feature that was missing.
@@ -127,42 +110,20 @@ mod tests {
     use crate::junit::TestCase;
 
     fn case(name: &str, passed: bool) -> TestCase {
-        TestCase {
-            binary: "kit::lab".into(),
-            name: name.into(),
-            passed,
-        }
+        TestCase { binary: "kit::lab".into(), name: name.into(), passed }
     }
 
     #[test]
     fn doc_tests_are_counted() {
-        assert_eq!(
-            passed("test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured"),
-            Some(3)
-        );
+        assert_eq!(passed("test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured"), Some(3));
         assert_eq!(passed("running 3 tests"), None);
     }
 
     #[test]
     fn a_skip_is_not_a_pass_and_a_failure_stays_one() {
-        let tests = [
-            case("a", true),
-            case("b", true),
-            case("c", false),
-            case("d", true),
-        ];
+        let tests = [case("a", true), case("b", true), case("c", false), case("d", true)];
         let skips = skips("kit::lab\tb\troot\nkit::lab\tc\troot\nother\td\troot\nkit::lab\tb\troot\n");
-        assert_eq!(
-            sum_up(&tests, &skips),
-            Summary {
-                passed: 2,
-                failed: 1,
-                skipped: 1
-            }
-        );
-        assert_eq!(
-            sum_up(&tests, &skips).to_string(),
-            "2 passed, 1 failed, 1 skipped"
-        );
+        assert_eq!(sum_up(&tests, &skips), Summary { passed: 2, failed: 1, skipped: 1 });
+        assert_eq!(sum_up(&tests, &skips).to_string(), "2 passed, 1 failed, 1 skipped");
     }
 }

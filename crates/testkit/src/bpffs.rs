@@ -38,11 +38,8 @@ impl BpffsDir {
     pub fn pins(&self) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         collect(&self.path, &mut found)?;
-        let mut found: Vec<PathBuf> = found
-            .iter()
-            .filter_map(|path| path.strip_prefix(&self.path).ok())
-            .map(Path::to_owned)
-            .collect();
+        let mut found: Vec<PathBuf> =
+            found.iter().filter_map(|path| path.strip_prefix(&self.path).ok()).map(Path::to_owned).collect();
         found.sort();
         Ok(found)
     }

@@ -78,15 +78,8 @@ fn skip(missing: &dyn fmt::Display) {
     println!("SKIP {test}: {missing}");
     if let Some(path) = env::var_os(SKIP_LOG) {
         // One write of one short line in append mode: parallel tests do not mix their lines.
-        let line = format!(
-            "{}\t{test}\t{missing}\n",
-            env::var("NEXTEST_BINARY_ID").unwrap_or_default()
-        );
-        let mut log = File::options()
-            .create(true)
-            .append(true)
-            .open(path)
-            .expect("open the log of skips");
+        let line = format!("{}\t{test}\t{missing}\n", env::var("NEXTEST_BINARY_ID").unwrap_or_default());
+        let mut log = File::options().create(true).append(true).open(path).expect("open the log of skips");
         log.write_all(line.as_bytes()).expect("write the log of skips");
     }
 }
@@ -115,12 +108,7 @@ fn may_use_bpf() -> bool {
     // SAFETY: `attributes` is a writable buffer of the size given, large enough for this command, and
     // lives until the call returns.
     let result = unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            BPF_PROG_GET_NEXT_ID,
-            attributes.as_mut_ptr(),
-            size_of_val(&attributes),
-        )
+        libc::syscall(libc::SYS_bpf, BPF_PROG_GET_NEXT_ID, attributes.as_mut_ptr(), size_of_val(&attributes))
     };
     // ENOENT: allowed, but not one program is loaded.
     result == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::ENOENT)
@@ -128,18 +116,13 @@ fn may_use_bpf() -> bool {
 
 /// `$PATH` with the system's folders at its end: an ordinary user's often lacks them.
 pub(crate) fn search_path() -> String {
-    format!(
-        "{}:/usr/local/sbin:/usr/sbin:/sbin",
-        env::var("PATH").unwrap_or_default()
-    )
+    format!("{}:/usr/local/sbin:/usr/sbin:/sbin", env::var("PATH").unwrap_or_default())
 }
 
 /// Where a program is, if it is there.
 #[must_use]
 pub fn find_program(name: &str) -> Option<PathBuf> {
-    env::split_paths(&search_path())
-        .map(|folder| folder.join(name))
-        .find(|path| path.is_file())
+    env::split_paths(&search_path()).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
 /// The number of CPUs that this process may use.

@@ -21,13 +21,7 @@ impl Frame {
     /// An Ethernet header.
     #[must_use]
     pub fn ethernet(source: [u8; 6], destination: [u8; 6]) -> Self {
-        Self {
-            destination,
-            source,
-            layers: Vec::new(),
-            payload: Vec::new(),
-            minimum: 0,
-        }
+        Self { destination, source, layers: Vec::new(), payload: Vec::new(), minimum: 0 }
     }
 
     /// The `EtherType` in front of the payload when no network layer of this builder follows.
@@ -39,30 +33,19 @@ impl Frame {
     /// An 802.1Q tag. Identifier 0 is a priority tag.
     #[must_use]
     pub fn vlan(self, id: u16) -> Self {
-        self.with(Layer::Vlan {
-            ethertype: 0x8100,
-            tag: id,
-        })
+        self.with(Layer::Vlan { ethertype: 0x8100, tag: id })
     }
 
     /// An 802.1ad service tag.
     #[must_use]
     pub fn service_vlan(self, id: u16) -> Self {
-        self.with(Layer::Vlan {
-            ethertype: 0x88a8,
-            tag: id,
-        })
+        self.with(Layer::Vlan { ethertype: 0x88a8, tag: id })
     }
 
     /// An IPv4 header without options, not a fragment.
     #[must_use]
     pub fn ipv4(self, source: Ipv4Addr, destination: Ipv4Addr) -> Self {
-        self.with(Layer::Ipv4 {
-            source,
-            destination,
-            options: Vec::new(),
-            fragment: 0,
-        })
+        self.with(Layer::Ipv4 { source, destination, options: Vec::new(), fragment: 0 })
     }
 
     /// Options for the IPv4 header added last; filled up to a multiple of four bytes with zeros.
@@ -100,9 +83,7 @@ impl Frame {
     /// An IPv6 fragment header. `offset` counts in units of eight bytes.
     #[must_use]
     pub fn ipv6_fragment(self, offset: u16, more: bool) -> Self {
-        self.with(Layer::Ipv6Fragment {
-            field: offset << 3 | u16::from(more),
-        })
+        self.with(Layer::Ipv6Fragment { field: offset << 3 | u16::from(more) })
     }
 
     /// A UDP header.
@@ -114,11 +95,7 @@ impl Frame {
     /// A TCP header with these flags (2 is SYN).
     #[must_use]
     pub fn tcp(self, source: u16, destination: u16, flags: u8) -> Self {
-        self.with(Layer::Tcp {
-            source,
-            destination,
-            flags,
-        })
+        self.with(Layer::Tcp { source, destination, flags })
     }
 
     /// An SCTP common header.

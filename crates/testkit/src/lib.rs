@@ -1,11 +1,7 @@
 //! What tests need: honest skips, network namespaces, veth labs, frames, traffic, private folders in
 //! bpffs. Only tests, benches and the demo link it; it never touches a network namespace, a folder or
 //! a process that it did not make.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "A broken test set-up must end the test, loudly."
-)]
+#![allow(clippy::expect_used, clippy::panic, reason = "A broken test set-up must end the test, loudly.")]
 
 pub mod bpffs;
 pub mod feature;

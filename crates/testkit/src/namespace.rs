@@ -82,18 +82,12 @@ impl NetworkNamespace {
         name: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
-        let file = self
-            .file
-            .try_clone()
-            .expect("duplicate the descriptor of the namespace");
+        let file = self.file.try_clone().expect("duplicate the descriptor of the namespace");
         let inside = move || {
             enter(&file).expect("enter the network namespace");
             work()
         };
-        thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(inside)
-            .expect("start a thread")
+        thread::Builder::new().name(name.to_owned()).spawn(inside).expect("start a thread")
     }
 
     /// A command that will run inside the namespace, and see the same files as the caller (bpffs too).
@@ -113,18 +107,13 @@ impl NetworkNamespace {
     #[must_use]
     pub fn command_with_own_sys(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new("ip");
-        command
-            .args(["netns", "exec", &self.name])
-            .arg(program)
-            .env("PATH", search_path());
+        command.args(["netns", "exec", &self.name]).arg(program).env("PATH", search_path());
         command
     }
 
     /// Runs `ip` with these words inside the namespace; returns what it printed.
     pub fn ip(&self, words: &str) -> Result<String> {
-        run(Command::new("ip")
-            .args(["-n", &self.name])
-            .args(words.split_ascii_whitespace()))
+        run(Command::new("ip").args(["-n", &self.name]).args(words.split_ascii_whitespace()))
     }
 
     /// Runs a whole command line of plain words inside the namespace; returns what it printed.
@@ -137,20 +126,11 @@ impl NetworkNamespace {
     /// What the kernel has counted for `device`.
     pub fn counters(&self, device: &str) -> Result<DeviceCounters> {
         let table = self.run(|| fs::read_to_string("/proc/thread-self/net/dev"))?;
-        let line = table
-            .lines()
-            .filter_map(|line| line.split_once(':'))
-            .find(|(name, _)| name.trim() == device);
+        let line =
+            table.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == device);
         let (_, numbers) = line.with_context(|| format!("no device {device} in {}", self.name))?;
-        let numbers: Vec<u64> = numbers
-            .split_ascii_whitespace()
-            .map(str::parse)
-            .collect::<Result<_, _>>()?;
-        ensure!(
-            numbers.len() == 16,
-            "/proc/net/dev has {} columns instead of 16",
-            numbers.len()
-        );
+        let numbers: Vec<u64> = numbers.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        ensure!(numbers.len() == 16, "/proc/net/dev has {} columns instead of 16", numbers.len());
         Ok(DeviceCounters {
             rx_packets: numbers[1],
             rx_dropped: numbers[3],
@@ -173,10 +153,7 @@ impl Drop for NetworkNamespace {
 }
 
 fn enter(namespace: &File) -> io::Result<()> {
-    Ok(move_into_link_name_space(
-        namespace.as_fd(),
-        Some(LinkNameSpaceType::Network),
-    )?)
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
 /// Kills what still runs in a namespace of ours, and removes it.
@@ -195,13 +172,8 @@ fn kill_inside(path: &Path) {
         return;
     };
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<i32>().ok());
-        let Some(pid) = pid
-            .filter(|pid| u32::try_from(*pid) != Ok(process::id()))
-            .and_then(Pid::from_raw)
+        let pid = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
+        let Some(pid) = pid.filter(|pid| u32::try_from(*pid) != Ok(process::id())).and_then(Pid::from_raw)
         else {
             continue;
         };
@@ -209,27 +181,16 @@ fn kill_inside(path: &Path) {
             fs::metadata(entry.path().join("ns/net")).is_ok_and(|net| (net.dev(), net.ino()) == namespace);
         // A process that ends by itself meanwhile is as good as killed.
         if inside && let Err(error) = kill_process(pid, Signal::KILL) {
-            eprintln!(
-                "process {} in {} outlived its test: {error}",
-                pid.as_raw_nonzero(),
-                path.display()
-            );
+            eprintln!("process {} in {} outlived its test: {error}", pid.as_raw_nonzero(), path.display());
         }
     }
 }
 
 /// Runs a command to its end; its standard output, or an error with what it said.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
-    let output = command
-        .env("PATH", search_path())
-        .output()
-        .with_context(|| format!("start {command:?}"))?;
+    let output = command.env("PATH", search_path()).output().with_context(|| format!("start {command:?}"))?;
     if !output.status.success() {
-        bail!(
-            "{command:?}: {}: {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        bail!("{command:?}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -15,10 +15,7 @@ pub(crate) fn unique_name(purpose: &str) -> Result<String> {
     let pid = process::id();
     let start = start_time(pid).context("read this process's own start time from /proc")?;
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let purpose: String = purpose
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
+    let purpose: String = purpose.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     Ok(format!("{PREFIX}-{pid}-{start}-{number}-{purpose}"))
 }
 
@@ -77,33 +74,21 @@ mod tests {
 
     #[test]
     fn a_zombie_is_dead() {
-        let mut child = Command::new("cat")
-            .stdin(process::Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = Command::new("cat").stdin(process::Stdio::piped()).spawn().unwrap();
         let name = format!("sl-{}-{}-0-x", child.id(), start_time(child.id()).unwrap());
         assert!(!owner_is_dead(&name));
         child.kill().unwrap();
-        crate::wait_until(
-            std::time::Duration::from_secs(10),
-            "the child is a zombie",
-            || owner_is_dead(&name),
-        );
+        crate::wait_until(std::time::Duration::from_secs(10), "the child is a zombie", || {
+            owner_is_dead(&name)
+        });
         child.wait().unwrap();
     }
 
     #[test]
     fn foreign_names_are_never_claimed() {
-        for name in [
-            "",
-            "sl",
-            "sl-1",
-            "sl-4000000-1",
-            "sl-4000000-1-2",
-            "cni-4000000-1-2-x",
-            "sl-x-1-2-y",
-            "default",
-        ] {
+        for name in
+            ["", "sl", "sl-1", "sl-4000000-1", "sl-4000000-1-2", "cni-4000000-1-2-x", "sl-x-1-2-y", "default"]
+        {
             assert!(!owner_is_dead(name), "{name}");
         }
     }

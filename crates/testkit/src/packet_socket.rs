@@ -1,12 +1,6 @@
 //! A packet socket that sends whole frames through one device. It never receives.
-#![allow(
-    clippy::cast_possible_truncation,
-    reason = "The kernel's small types hold small constants."
-)]
-#![allow(
-    unsafe_code,
-    reason = "rustix knows neither the address nor the options of packet sockets."
-)]
+#![allow(clippy::cast_possible_truncation, reason = "The kernel's small types hold small constants.")]
+#![allow(unsafe_code, reason = "rustix knows neither the address nor the options of packet sockets.")]
 
 use anyhow::{Context as _, Result, ensure};
 use rustix::io::Errno;
@@ -56,11 +50,7 @@ impl PacketSocket {
                 u32::try_from(size_of_val(&on))?,
             )
         };
-        ensure!(
-            result == 0,
-            "set PACKET_QDISC_BYPASS: {}",
-            io::Error::last_os_error()
-        );
+        ensure!(result == 0, "set PACKET_QDISC_BYPASS: {}", io::Error::last_os_error());
         Ok(())
     }
 
@@ -73,15 +63,9 @@ impl PacketSocket {
             .map(|(frame, control)| MMsgHdr::new(frame, control))
             .collect();
         match sendmmsg(&self.0, &mut messages, SendFlags::empty()) {
-            Ok(taken) => Ok(Sent {
-                taken,
-                refused: false,
-            }),
+            Ok(taken) => Ok(Sent { taken, refused: false }),
             // A full device or queue.
-            Err(Errno::NOBUFS | Errno::AGAIN) => Ok(Sent {
-                taken: 0,
-                refused: true,
-            }),
+            Err(Errno::NOBUFS | Errno::AGAIN) => Ok(Sent { taken: 0, refused: true }),
             Err(error) => Err(error.into()),
         }
     }
@@ -103,9 +87,6 @@ unsafe impl SocketAddrArg for Address {
             sll_halen: 0,
             sll_addr: [0; 8],
         };
-        f(
-            (&raw const address).cast(),
-            size_of_val(&address) as SocketAddrLen,
-        )
+        f((&raw const address).cast(), size_of_val(&address) as SocketAddrLen)
     }
 }

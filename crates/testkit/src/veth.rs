@@ -57,21 +57,14 @@ impl VethLab {
     /// A lab with other than the usual properties; end with [`Options::build`].
     #[must_use]
     pub fn options(purpose: &str) -> Options {
-        Options {
-            purpose: purpose.to_owned(),
-            mtu: 1500,
-            queues: 1,
-            silent: false,
-        }
+        Options { purpose: purpose.to_owned(), mtu: 1500, queues: 1, silent: false }
     }
 
     /// The receive work of the node runs on `cpu` from now on, whoever sends, with or without a program.
     /// Switches the node's GRO on and the peer's TSO off.
     pub fn threaded_napi_pinned(&self, cpu: usize) -> Result<()> {
         // Else frames that cannot be aggregated bypass NAPI, until a program is attached.
-        self.peer
-            .namespace
-            .call(&format!("ethtool -K {} tso off", self.peer.device))?;
+        self.peer.namespace.call(&format!("ethtool -K {} tso off", self.peer.device))?;
         napi::pin(&self.node.namespace, &self.node.device, cpu)
     }
 }
@@ -109,10 +102,7 @@ impl Options {
              peer name {peer_device} numrxqueues {queues} numtxqueues {queues} mtu {mtu} netns {}",
             peer.name()
         ))?;
-        let lab = VethLab {
-            node: Side::new(node, node_device, 1)?,
-            peer: Side::new(peer, peer_device, 2)?,
-        };
+        let lab = VethLab { node: Side::new(node, node_device, 1)?, peer: Side::new(peer, peer_device, 2)? };
         lab.node.configure(&lab.peer, self.silent)?;
         lab.peer.configure(&lab.node, self.silent)?;
         lab.node.wait_until_up()?;
@@ -155,9 +145,7 @@ impl Side {
 
     fn know(&self, address: &str, other: &Side) -> Result<()> {
         let (mac, device) = (other.mac_text(), &self.device);
-        self.namespace.ip(&format!(
-            "neighbour replace {address} lladdr {mac} dev {device} nud permanent"
-        ))?;
+        self.namespace.ip(&format!("neighbour replace {address} lladdr {mac} dev {device} nud permanent"))?;
         Ok(())
     }
 
@@ -165,15 +153,9 @@ impl Side {
     fn wait_until_up(&self) -> Result<()> {
         let show = format!("-oneline link show dev {} up", self.device);
         self.namespace.ip(&show)?;
-        crate::wait_until(
-            Duration::from_secs(10),
-            "both ends of the veth pair are up",
-            || {
-                self.namespace
-                    .ip(&show)
-                    .is_ok_and(|line| line.contains("state UP"))
-            },
-        );
+        crate::wait_until(Duration::from_secs(10), "both ends of the veth pair are up", || {
+            self.namespace.ip(&show).is_ok_and(|line| line.contains("state UP"))
+        });
         Ok(())
     }
 }
@@ -195,11 +177,7 @@ fn quieten(device: &str, silent: bool) -> Result<()> {
 /// Unique on the machine, since NAPI threads are known by the name of their device alone.
 fn device_names() -> (String, String) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let base = format!(
-        "v{}x{}",
-        base36(process::id()),
-        base36(NEXT.fetch_add(1, Ordering::Relaxed))
-    );
+    let base = format!("v{}x{}", base36(process::id()), base36(NEXT.fetch_add(1, Ordering::Relaxed)));
     (format!("{base}n"), format!("{base}p"))
 }
 

@@ -12,10 +12,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 pub fn wait_until(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
     while !condition() {
-        assert!(
-            started.elapsed() < deadline,
-            "waited {deadline:?} in vain until {what}"
-        );
+        assert!(started.elapsed() < deadline, "waited {deadline:?} in vain until {what}");
         sleep(POLL_INTERVAL);
     }
 }

@@ -12,11 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn udp_frame(lab: &VethLab, port: u16) -> Vec<u8> {
     let (node, peer) = (&lab.node, &lab.peer);
-    Frame::ethernet(peer.mac, node.mac)
-        .ipv4(peer.ipv4, node.ipv4)
-        .udp(40_000, port)
-        .pad_to(60)
-        .build()
+    Frame::ethernet(peer.mac, node.mac).ipv4(peer.ipv4, node.ipv4).udp(40_000, port).pad_to(60).build()
 }
 
 #[test]
@@ -29,19 +25,9 @@ fn a_namespace_is_private_and_goes_with_its_processes() {
     let inside = namespace.run(|| fs::read_link("/proc/thread-self/ns/net").unwrap());
     assert_ne!(outside, inside);
     assert_eq!(fs::read_link("/proc/thread-self/ns/net").unwrap(), outside);
-    assert!(
-        namespace
-            .ip("-oneline link show")
-            .unwrap()
-            .lines()
-            .all(|line| line.contains("lo:"))
-    );
+    assert!(namespace.ip("-oneline link show").unwrap().lines().all(|line| line.contains("lo:")));
 
-    let mut child = namespace
-        .command("cat")
-        .stdin(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = namespace.command("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
     let its_namespace = format!("/proc/{}/ns/net", child.id());
     wait_until(PATIENCE, "the child is inside", || {
         fs::read_link(&its_namespace).is_ok_and(|its| its == inside)
@@ -68,34 +54,16 @@ fn a_silent_lab_sends_nothing_by_itself() {
     if !require(Feature::NetworkNamespaces) {
         return;
     }
-    let lab = VethLab::options("silent")
-        .mtu(3000)
-        .queues(2)
-        .silent()
-        .build()
-        .unwrap();
-    assert_eq!(
-        lab.node.namespace.counters(&lab.node.device).unwrap().rx_packets,
-        0
-    );
+    let lab = VethLab::options("silent").mtu(3000).queues(2).silent().build().unwrap();
+    assert_eq!(lab.node.namespace.counters(&lab.node.device).unwrap().rx_packets, 0);
     let frame = udp_frame(&lab, 9);
     send(&lab.peer.namespace, &lab.peer.device, &vec![frame; 100]).unwrap();
     let counters = || lab.node.namespace.counters(&lab.node.device).unwrap();
     wait_until(PATIENCE, "all the frames arrive", || counters().rx_packets >= 100);
     assert_eq!(counters().rx_packets, 100);
-    let line = lab
-        .node
-        .namespace
-        .ip(&format!("-d link show dev {}", lab.node.device))
-        .unwrap();
-    assert!(
-        line.contains("mtu 3000") && line.contains("numrxqueues 2"),
-        "{line}"
-    );
-    assert!(
-        line.starts_with(&format!("{}: {}@", lab.node.ifindex, lab.node.device)),
-        "{line}"
-    );
+    let line = lab.node.namespace.ip(&format!("-d link show dev {}", lab.node.device)).unwrap();
+    assert!(line.contains("mtu 3000") && line.contains("numrxqueues 2"), "{line}");
+    assert!(line.starts_with(&format!("{}: {}@", lab.node.ifindex, lab.node.device)), "{line}");
 }
 
 #[test]
@@ -104,10 +72,7 @@ fn both_address_families_work_at_once() {
         return;
     }
     let lab = VethLab::new("families").unwrap();
-    for address in [
-        SocketAddr::from((lab.node.ipv4, 0)),
-        SocketAddr::from((lab.node.ipv6, 0)),
-    ] {
+    for address in [SocketAddr::from((lab.node.ipv4, 0)), SocketAddr::from((lab.node.ipv6, 0))] {
         let server = TcpServer::start(&lab.node.namespace, address, None).unwrap();
         let load = TcpLoad::start(&lab.peer.namespace, server.address(), 2, None);
         wait_until(PATIENCE, "200 transactions", || load.transactions() >= 200);
@@ -146,9 +111,7 @@ fn a_flood_counts_what_it_sent() {
     assert!(report.packets_per_second() < 25_000.0, "{report:?}");
     let device = lab.peer.namespace.counters(&lab.peer.device).unwrap();
     assert_eq!(device.tx_packets, report.sent);
-    wait_until(PATIENCE, "the sink has them all", || {
-        sink.received() >= report.sent
-    });
+    wait_until(PATIENCE, "the sink has them all", || sink.received() >= report.sent);
     assert_eq!(sink.received(), report.sent);
 }
 
@@ -170,10 +133,7 @@ fn a_flood_runs_against_pinned_napi_threads() {
     let report = flood.stop().unwrap();
     // What a full ring refuses is not counted as sent.
     let device = lab.peer.namespace.counters(&lab.peer.device).unwrap();
-    assert!(
-        device.tx_packets.abs_diff(report.sent) * 1000 <= report.sent,
-        "{device:?} {report:?}"
-    );
+    assert!(device.tx_packets.abs_diff(report.sent) * 1000 <= report.sent, "{device:?} {report:?}");
 }
 
 #[test]
@@ -192,12 +152,8 @@ fn an_undisturbed_stream_loses_nothing_and_names_what_is_taken_from_it() {
 
     let stream = start();
     wait_until(PATIENCE, "100 datagrams", || stream.sent() >= 100);
-    node.namespace
-        .ip(&format!("route add blackhole {} table local", peer.ipv4))
-        .unwrap();
-    node.namespace
-        .call("sysctl -q -w net.ipv4.conf.all.rp_filter=1")
-        .unwrap();
+    node.namespace.ip(&format!("route add blackhole {} table local", peer.ipv4)).unwrap();
+    node.namespace.call("sysctl -q -w net.ipv4.conf.all.rp_filter=1").unwrap();
     let from = stream.sent();
     wait_until(PATIENCE, "100 more datagrams", || stream.sent() >= from + 100);
     let report = stream.stop().unwrap();

@@ -23,12 +23,8 @@ fn leftovers_of_a_killed_test_are_removed() {
     // Another test that runs beside this one may have removed them already: what counts is that they go.
     let own = NetworkNamespace::new("cleaner").unwrap();
     let _own_folder = BpffsDir::new("cleaner").unwrap();
-    wait_until(PATIENCE, "the leftovers are gone", || {
-        !namespace.exists() && !folder.exists()
-    });
-    wait_until(PATIENCE, "the orphan is gone", || {
-        !orphan.exists() || is_zombie(&orphan)
-    });
+    wait_until(PATIENCE, "the leftovers are gone", || !namespace.exists() && !folder.exists());
+    wait_until(PATIENCE, "the orphan is gone", || !orphan.exists() || is_zombie(&orphan));
     assert!(own.path().exists(), "what is in use stays");
 }
 
@@ -54,22 +50,13 @@ fn kill_a_victim() -> [PathBuf; 3] {
 fn live_until_killed() -> ! {
     let namespace = NetworkNamespace::new("victim").unwrap();
     let folder = BpffsDir::new("victim").unwrap();
-    let orphan = namespace
-        .command("sleep")
-        .arg("600")
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+    let orphan = namespace.command("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
     let inside = namespace.run(|| std::fs::read_link("/proc/thread-self/ns/net").unwrap());
     let orphan = format!("/proc/{}", orphan.id());
     wait_until(PATIENCE, "the orphan is inside", || {
         std::fs::read_link(format!("{orphan}/ns/net")).is_ok_and(|its| its == inside)
     });
-    println!(
-        "\nLEFT {}\nLEFT {}\nLEFT {orphan}",
-        namespace.path().display(),
-        folder.path().display()
-    );
+    println!("\nLEFT {}\nLEFT {}\nLEFT {orphan}", namespace.path().display(), folder.path().display());
     loop {
         std::thread::park();
     }

@@ -19,13 +19,7 @@ const TEST_KIT: &str = "sluice-testkit";
 const ROOMS: [Room; 10] = [
     Room {
         name: "sluice-agent",
-        may_use: &[
-            "sluice-api",
-            "sluice-dataplane",
-            "sluice-ebpf-common",
-            "sluice-ipc",
-            "sluice-policy",
-        ],
+        may_use: &["sluice-api", "sluice-dataplane", "sluice-ebpf-common", "sluice-ipc", "sluice-policy"],
         never: &["aya", "rtnetlink"],
     },
     Room {
@@ -33,11 +27,7 @@ const ROOMS: [Room; 10] = [
         may_use: &["sluice-api", "sluice-dataplane", "sluice-ipc", "sluice-policy"],
         never: &KERNEL,
     },
-    Room {
-        name: "sluice-ebpf",
-        may_use: &["sluice-ebpf-common"],
-        never: &[],
-    },
+    Room { name: "sluice-ebpf", may_use: &["sluice-ebpf-common"], never: &[] },
     Room {
         name: "sluice-dataplane",
         may_use: &["sluice-ebpf-common"],
@@ -48,26 +38,10 @@ const ROOMS: [Room; 10] = [
         may_use: &["sluice-api", "sluice-ebpf-common"],
         never: &["aya", "kube", "libc", "rtnetlink", "rustix", "tokio", "tonic"],
     },
-    Room {
-        name: "sluice-ipc",
-        may_use: &[],
-        never: &["aya", "kube"],
-    },
-    Room {
-        name: "sluice-api",
-        may_use: &[],
-        never: &["aya", "tokio", "tonic"],
-    },
-    Room {
-        name: "sluice-ebpf-common",
-        may_use: &[],
-        never: &["kube", "serde", "tokio"],
-    },
-    Room {
-        name: TEST_KIT,
-        may_use: &[],
-        never: &["aya", "kube", "tokio"],
-    },
+    Room { name: "sluice-ipc", may_use: &[], never: &["aya", "kube"] },
+    Room { name: "sluice-api", may_use: &[], never: &["aya", "tokio", "tonic"] },
+    Room { name: "sluice-ebpf-common", may_use: &[], never: &["kube", "serde", "tokio"] },
+    Room { name: TEST_KIT, may_use: &[], never: &["aya", "kube", "tokio"] },
     Room {
         name: "xtask",
         may_use: &[
@@ -105,15 +79,9 @@ fn read() -> Result<BTreeMap<String, Vec<Arrow>>> {
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .output()
         .context("start cargo metadata")?;
-    ensure!(
-        output.status.success(),
-        "cargo metadata: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).context("read cargo metadata")?;
-    let packages = metadata["packages"]
-        .as_array()
-        .context("cargo metadata names no packages")?;
+    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
     packages.iter().map(room).collect()
 }
 
@@ -127,9 +95,7 @@ fn room(package: &Value) -> Result<(String, Vec<Arrow>)> {
             inside: !dependency["path"].is_null(),
         })
     };
-    let dependencies = package["dependencies"]
-        .as_array()
-        .context("a package has no dependencies")?;
+    let dependencies = package["dependencies"].as_array().context("a package has no dependencies")?;
     Ok((from.to_owned(), dependencies.iter().filter_map(arrow).collect()))
 }
 
@@ -137,9 +103,7 @@ fn problems(found: &BTreeMap<String, Vec<Arrow>>) -> Vec<String> {
     let unknown = found.keys().filter(|name| rule(name).is_none()).map(|name| {
         format!("the room {name} is not in the table of xtask/src/lint/arrows.rs: say there what it may use")
     });
-    unknown
-        .chain(found.values().flatten().filter_map(problem))
-        .collect()
+    unknown.chain(found.values().flatten().filter_map(problem)).collect()
 }
 
 fn rule(name: &str) -> Option<&'static Room> {
@@ -150,9 +114,7 @@ fn problem(arrow: &Arrow) -> Option<String> {
     let Arrow { from, to, .. } = arrow;
     let room = rule(from)?;
     if arrow.inside && !room.may_use.contains(&to.as_str()) && !(arrow.dev && to == TEST_KIT) {
-        return Some(format!(
-            "{from} must not use {to}: arrows point down only (xtask/src/lint/arrows.rs)"
-        ));
+        return Some(format!("{from} must not use {to}: arrows point down only (xtask/src/lint/arrows.rs)"));
     }
     if !arrow.inside && !arrow.dev && room.never.contains(&to.as_str()) {
         return Some(format!(
@@ -168,12 +130,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn arrow(from: &str, to: &str, dev: bool) -> Arrow {
-        Arrow {
-            from: from.into(),
-            to: to.into(),
-            dev,
-            inside: to.starts_with("sluice"),
-        }
+        Arrow { from: from.into(), to: to.into(), dev, inside: to.starts_with("sluice") }
     }
 
     #[test]

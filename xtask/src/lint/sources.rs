@@ -30,11 +30,7 @@ pub fn check() -> Result<()> {
     for file in files {
         let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
         let name = file.strip_prefix(".").unwrap_or(&file).display().to_string();
-        wrong.extend(
-            problems(&name, &text)
-                .into_iter()
-                .map(|problem| format!("{name}: {problem}")),
-        );
+        wrong.extend(problems(&name, &text).into_iter().map(|problem| format!("{name}: {problem}")));
     }
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
@@ -77,21 +73,16 @@ fn problems(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let lines = text.lines().count();
     if lines > MAX_LINES && !text.lines().take(20).any(|line| line.contains(EXCUSE)) {
-        found.push(format!(
-            "{lines} lines: split it, or say at the top: {EXCUSE} ..."
-        ));
+        found.push(format!("{lines} lines: split it, or say at the top: {EXCUSE} ..."));
     }
     if !text.starts_with("//!") {
         found.push("the first line must say what the file is (//!)".to_owned());
     }
-    let may_be_unsafe = UNSAFE_ROOMS
-        .iter()
-        .any(|room| name == *room || (room.ends_with('/') && name.starts_with(room)));
+    let may_be_unsafe =
+        UNSAFE_ROOMS.iter().any(|room| name == *room || (room.ends_with('/') && name.starts_with(room)));
     for (number, code) in (1..).zip(text.lines().map(code_of)) {
         if !may_be_unsafe && has_word(&code, "unsafe") {
-            found.push(format!(
-                "line {number}: unsafe code outside the rooms of xtask/src/lint/sources.rs"
-            ));
+            found.push(format!("line {number}: unsafe code outside the rooms of xtask/src/lint/sources.rs"));
         }
         if PLACEHOLDERS.iter().any(|placeholder| code.contains(placeholder)) {
             found.push(format!("line {number}: a placeholder or an ignored test"));
@@ -105,18 +96,11 @@ fn problems(name: &str, text: &str) -> Vec<String> {
 
 /// Whether the file is the root of a library or a program.
 fn is_root(name: &str) -> bool {
-    ["src/lib.rs", "src/main.rs"]
-        .iter()
-        .any(|root| name.ends_with(root))
-        || name.contains("/src/bin/")
+    ["src/lib.rs", "src/main.rs"].iter().any(|root| name.ends_with(root)) || name.contains("/src/bin/")
 }
 
 fn crate_may_be_unsafe(name: &str) -> bool {
-    let folder = name
-        .split_inclusive("/src/")
-        .next()
-        .unwrap_or(name)
-        .trim_end_matches("src/");
+    let folder = name.split_inclusive("/src/").next().unwrap_or(name).trim_end_matches("src/");
     UNSAFE_ROOMS.iter().any(|room| room.starts_with(folder))
 }
 
@@ -163,12 +147,9 @@ mod tests {
 
     #[test]
     fn roots_forbid_unsafe_code_where_none_is_needed() {
-        for name in [
-            "agent/src/main.rs",
-            "crates/policy/src/lib.rs",
-            "xtask/src/main.rs",
-            "agent/src/bin/x.rs",
-        ] {
+        for name in
+            ["agent/src/main.rs", "crates/policy/src/lib.rs", "xtask/src/main.rs", "agent/src/bin/x.rs"]
+        {
             assert!(say(name, "//! What it is.\n").contains("must forbid"), "{name}");
             assert_eq!(say(name, "//! What it is.\n#![forbid(unsafe_code)]\n"), "");
         }

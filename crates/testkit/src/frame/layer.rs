@@ -15,44 +15,15 @@ const SCTP: u8 = 132;
 #[derive(Clone, Debug)]
 pub(super) enum Layer {
     EtherType(u16),
-    Vlan {
-        ethertype: u16,
-        tag: u16,
-    },
-    Ipv4 {
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
-        options: Vec<u8>,
-        fragment: u16,
-    },
-    Ipv6 {
-        source: Ipv6Addr,
-        destination: Ipv6Addr,
-    },
-    Extension {
-        kind: u8,
-        units: u8,
-    },
-    Ipv6Fragment {
-        field: u16,
-    },
-    Udp {
-        source: u16,
-        destination: u16,
-    },
-    Tcp {
-        source: u16,
-        destination: u16,
-        flags: u8,
-    },
-    Sctp {
-        source: u16,
-        destination: u16,
-    },
-    Icmp {
-        kind: u8,
-        code: u8,
-    },
+    Vlan { ethertype: u16, tag: u16 },
+    Ipv4 { source: Ipv4Addr, destination: Ipv4Addr, options: Vec<u8>, fragment: u16 },
+    Ipv6 { source: Ipv6Addr, destination: Ipv6Addr },
+    Extension { kind: u8, units: u8 },
+    Ipv6Fragment { field: u16 },
+    Udp { source: u16, destination: u16 },
+    Tcp { source: u16, destination: u16, flags: u8 },
+    Sctp { source: u16, destination: u16 },
+    Icmp { kind: u8, code: u8 },
     Protocol(u8),
 }
 
@@ -61,11 +32,7 @@ pub(super) fn bytes(layers: &[Layer], payload: &[u8], network: Option<&Layer>) -
     let Some((layer, rest)) = layers.split_first() else {
         return payload.to_vec();
     };
-    let inside = if matches!(layer, Layer::Ipv4 { .. } | Layer::Ipv6 { .. }) {
-        Some(layer)
-    } else {
-        network
-    };
+    let inside = if matches!(layer, Layer::Ipv4 { .. } | Layer::Ipv6 { .. }) { Some(layer) } else { network };
     let body = bytes(rest, payload, inside);
     let is_v6 = matches!(inside, Some(Layer::Ipv6 { .. }));
     layer.around(&body, network, ethertype(rest), protocol(rest, is_v6))
@@ -107,38 +74,20 @@ impl Layer {
         match self {
             Self::EtherType(_) | Self::Protocol(_) => body.to_vec(),
             Self::Vlan { tag, .. } => [&tag.to_be_bytes()[..], &ethertype.to_be_bytes(), body].concat(),
-            Self::Ipv4 {
-                source,
-                destination,
-                options,
-                fragment,
-            } => ipv4(*source, *destination, options, *fragment, next, body),
+            Self::Ipv4 { source, destination, options, fragment } => {
+                ipv4(*source, *destination, options, *fragment, next, body)
+            }
             Self::Ipv6 { source, destination } => {
                 let length = length(body.len());
-                [
-                    &[0x60, 0, 0, 0][..],
-                    &length,
-                    &[next, 64],
-                    &source.octets(),
-                    &destination.octets(),
-                    body,
-                ]
-                .concat()
+                [&[0x60, 0, 0, 0][..], &length, &[next, 64], &source.octets(), &destination.octets(), body]
+                    .concat()
             }
             Self::Extension { kind, units } => extension(*kind, *units, next, body),
-            Self::Ipv6Fragment { field } => [
-                &[next, 0][..],
-                &field.to_be_bytes(),
-                &0x1234_5678u32.to_be_bytes(),
-                body,
-            ]
-            .concat(),
+            Self::Ipv6Fragment { field } => {
+                [&[next, 0][..], &field.to_be_bytes(), &0x1234_5678u32.to_be_bytes(), body].concat()
+            }
             Self::Udp { source, destination } => udp(*source, *destination, network, body),
-            Self::Tcp {
-                source,
-                destination,
-                flags,
-            } => tcp(*source, *destination, *flags, network, body),
+            Self::Tcp { source, destination, flags } => tcp(*source, *destination, *flags, network, body),
             Self::Sctp { source, destination } => sctp(*source, *destination, body),
             Self::Icmp { kind, code } => icmp(*kind, *code, network, body),
         }
@@ -179,11 +128,7 @@ fn extension(kind: u8, units: u8, next: u8, body: &[u8]) -> Vec<u8> {
     let mut header = vec![0; bytes];
     header[0] = next;
     // The authentication header counts in units of four bytes, minus two; the others in eight, minus one.
-    header[1] = if kind == AUTHENTICATION {
-        units.max(1) * 2 - 2
-    } else {
-        units.max(1) - 1
-    };
+    header[1] = if kind == AUTHENTICATION { units.max(1) * 2 - 2 } else { units.max(1) - 1 };
     if kind != AUTHENTICATION && kind != 43 {
         // One PadN option that fills the header.
         header[2] = 1;

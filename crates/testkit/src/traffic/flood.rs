@@ -61,11 +61,7 @@ impl Flood {
     /// A flood of these frames, in turn.
     #[must_use]
     pub fn new(frames: Vec<Vec<u8>>) -> Self {
-        Self {
-            frames,
-            cpu: None,
-            packets_per_second: None,
-        }
+        Self { frames, cpu: None, packets_per_second: None }
     }
 
     /// The CPU that sends.
@@ -89,14 +85,8 @@ impl Flood {
         let shared = Arc::new(Shared::default());
         let in_thread = Arc::clone(&shared);
         let started = Instant::now();
-        let thread = namespace.spawn("flood", move || {
-            self.send_until_stopped(&socket, &in_thread, started)
-        });
-        Ok(RunningFlood {
-            shared,
-            thread: Some(thread),
-            started,
-        })
+        let thread = namespace.spawn("flood", move || self.send_until_stopped(&socket, &in_thread, started));
+        Ok(RunningFlood { shared, thread: Some(thread), started })
     }
 
     fn send_until_stopped(&self, socket: &PacketSocket, shared: &Shared, started: Instant) -> Result<()> {
@@ -104,13 +94,8 @@ impl Flood {
             super::pin_this_thread(cpu).with_context(|| format!("keep the flood on CPU {cpu}"))?;
         }
         let repeated = ROUND.next_multiple_of(self.frames.len().max(1));
-        let round: Vec<_> = self
-            .frames
-            .iter()
-            .cycle()
-            .take(repeated)
-            .map(|frame| IoSlice::new(frame))
-            .collect();
+        let round: Vec<_> =
+            self.frames.iter().cycle().take(repeated).map(|frame| IoSlice::new(frame)).collect();
         let mut next = 0;
         while !shared.stop.load(Ordering::Relaxed) {
             let allowed = self.allowed(shared.sent.load(Ordering::Relaxed), started);
@@ -149,11 +134,7 @@ impl RunningFlood {
         let ended = self.end();
         let elapsed = self.started.elapsed();
         ended?;
-        Ok(FloodReport {
-            sent: self.sent(),
-            refused: self.shared.refused.load(Ordering::Relaxed),
-            elapsed,
-        })
+        Ok(FloodReport { sent: self.sent(), refused: self.shared.refused.load(Ordering::Relaxed), elapsed })
     }
 
     fn end(&mut self) -> Result<()> {
@@ -179,9 +160,7 @@ pub fn send(namespace: &NetworkNamespace, device: &str, frames: &[Vec<u8>]) -> R
     let slices: Vec<_> = frames.iter().map(|frame| IoSlice::new(frame)).collect();
     let mut next = 0;
     while next < slices.len() {
-        let sent = socket
-            .send(&slices[next..])
-            .with_context(|| format!("send frame {next}"))?;
+        let sent = socket.send(&slices[next..]).with_context(|| format!("send frame {next}"))?;
         next += sent.taken;
         if sent.refused {
             yield_now();

@@ -57,9 +57,8 @@ struct Shared {
 impl TcpServer {
     /// Listens on `address` inside the namespace; port 0 takes any. The threads stay on `cpu`, if given.
     pub fn start(namespace: &NetworkNamespace, address: SocketAddr, cpu: Option<usize>) -> Result<Self> {
-        let listener = namespace
-            .run(|| TcpListener::bind(address))
-            .with_context(|| format!("listen on {address}"))?;
+        let listener =
+            namespace.run(|| TcpListener::bind(address)).with_context(|| format!("listen on {address}"))?;
         let (address, listener) = (listener.local_addr()?, Arc::new(listener));
         let serve = |_| {
             let listener = Arc::clone(&listener);
@@ -74,11 +73,7 @@ impl TcpServer {
             })
         };
         let threads = (0..SERVER_THREADS).map(serve).collect();
-        Ok(Self {
-            listener,
-            address,
-            threads,
-        })
+        Ok(Self { listener, address, threads })
     }
 
     /// Where it listens.
@@ -121,11 +116,7 @@ impl TcpLoad {
                 Ok(transact_until_stopped(server, &shared))
             })
         };
-        Self {
-            threads: (0..clients).map(client).collect(),
-            shared,
-            started: Instant::now(),
-        }
+        Self { threads: (0..clients).map(client).collect(), shared, started: Instant::now() }
     }
 
     /// Transactions that have succeeded so far.
@@ -146,20 +137,11 @@ impl TcpLoad {
         let elapsed = self.started.elapsed();
         let mut latencies = Vec::new();
         for thread in self.threads.drain(..) {
-            latencies.extend(
-                thread
-                    .join()
-                    .map_err(|_| anyhow!("a TCP client's thread panicked"))??,
-            );
+            latencies.extend(thread.join().map_err(|_| anyhow!("a TCP client's thread panicked"))??);
         }
         latencies.sort_unstable();
         let failures = self.shared.failures.load(Ordering::Relaxed);
-        Ok(TcpReport {
-            transactions: self.transactions(),
-            failures,
-            elapsed,
-            latencies,
-        })
+        Ok(TcpReport { transactions: self.transactions(), failures, elapsed, latencies })
     }
 }
 
@@ -181,9 +163,7 @@ impl TcpReport {
     #[must_use]
     pub fn percentile(&self, percent: usize) -> Option<Duration> {
         let last = self.latencies.len().checked_sub(1)?;
-        self.latencies
-            .get((self.latencies.len() * percent / 100).min(last))
-            .copied()
+        self.latencies.get((self.latencies.len() * percent / 100).min(last)).copied()
     }
 }
 
@@ -211,11 +191,7 @@ fn transact(server: SocketAddr) -> io::Result<()> {
     connection.write_all(&REQUEST)?;
     let mut response = Vec::with_capacity(RESPONSE.len());
     connection.read_to_end(&mut response)?;
-    if response == RESPONSE {
-        Ok(())
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
+    if response == RESPONSE { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 fn respond(mut connection: TcpStream) -> io::Result<()> {

@@ -55,18 +55,17 @@ impl UdpStream {
         packets_per_second: u32,
     ) -> Result<Self> {
         let receiver = to.run(|| bind(destination))?;
-        let sender = from
-            .run(|| UdpSocket::bind((unspecified(destination), 0)))
-            .context("open the sender")?;
+        let sender =
+            from.run(|| UdpSocket::bind((unspecified(destination), 0))).context("open the sender")?;
         let (stop, all_sent, sent) = (Arc::default(), Arc::default(), Arc::default());
         let (stop_sender, count) = (Arc::clone(&stop), Arc::clone(&sent));
         let (ended, expected) = (Arc::clone(&all_sent), Arc::clone(&sent));
         let rate = packets_per_second.max(1);
         Ok(Self {
             receiver: Some(to.spawn("udp receiver", move || receive(&receiver, &ended, &expected))),
-            sender: Some(from.spawn("udp sender", move || {
-                pace(&sender, destination, rate, &stop_sender, &count)
-            })),
+            sender: Some(
+                from.spawn("udp sender", move || pace(&sender, destination, rate, &stop_sender, &count)),
+            ),
             stop,
             sent,
             all_sent,
@@ -84,27 +83,17 @@ impl UdpStream {
         let received = self.end()?;
         let sent = self.sent();
         let arrived = |number: &u64| {
-            usize::try_from(*number)
-                .ok()
-                .and_then(|index| received.seen.get(index))
-                .is_some_and(|seen| *seen)
+            usize::try_from(*number).ok().and_then(|index| received.seen.get(index)).is_some_and(|seen| *seen)
         };
         let lost = (0..sent).filter(|number| !arrived(number)).collect();
-        Ok(UdpReport {
-            sent,
-            lost,
-            duplicates: received.duplicates,
-        })
+        Ok(UdpReport { sent, lost, duplicates: received.duplicates })
     }
 
     fn end(&mut self) -> Result<Received> {
         self.stop.store(true, Ordering::Relaxed);
         let sender = self.sender.take().map_or(Ok(Ok(())), JoinHandle::join);
         self.all_sent.store(true, Ordering::Relaxed);
-        let receiver = self
-            .receiver
-            .take()
-            .map_or(Ok(Ok(Received::default())), JoinHandle::join);
+        let receiver = self.receiver.take().map_or(Ok(Ok(Received::default())), JoinHandle::join);
         sender.map_err(|_| anyhow!("the sender's thread panicked"))??;
         receiver.map_err(|_| anyhow!("the receiver's thread panicked"))?
     }
@@ -126,11 +115,7 @@ fn bind(address: SocketAddr) -> Result<UdpSocket> {
 }
 
 fn unspecified(like: SocketAddr) -> IpAddr {
-    if like.is_ipv4() {
-        Ipv4Addr::UNSPECIFIED.into()
-    } else {
-        Ipv6Addr::UNSPECIFIED.into()
-    }
+    if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
 fn pace(socket: &UdpSocket, to: SocketAddr, rate: u32, stop: &AtomicBool, sent: &AtomicU64) -> Result<()> {
@@ -202,11 +187,7 @@ impl UdpSink {
         let (received, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (count, ended) = (Arc::clone(&received), Arc::clone(&stop));
         let thread = namespace.spawn("udp sink", move || count_until_stopped(&socket, &count, &ended));
-        Ok(Self {
-            received,
-            stop,
-            thread: Some(thread),
-        })
+        Ok(Self { received, stop, thread: Some(thread) })
     }
 
     /// Datagrams so far.
