@@ -39,12 +39,12 @@ fn of_driver(errno: i32, link: &LinkFacts) -> Option<Refusal> {
 
 fn of_veth(errno: i32, link: &LinkFacts) -> Option<Refusal> {
     let name = &link.name;
+    let in_use = link.channels.map_or(link.rx_queues, |channels| channels.rx + channels.combined);
     match errno {
         ENOSPC => Some(Refusal {
             reason: "NotEnoughQueues",
             message: format!(
-                "{name} has {} receive queues, and the other end of the veth pair has more transmit queues.",
-                link.rx_queues
+                "{name} has {in_use} receive queues in use, and the other end of the veth pair has more transmit queues."
             ),
             remedy: Some(format!(
                 "Give {name} as many receive queues as the other end has transmit queues (ethtool --set-channels {name} \
