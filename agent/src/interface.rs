@@ -83,6 +83,18 @@ impl Interface {
         }
     }
 
+    /// Goes on with what an earlier run left, while it is not known whether a policy wants it.
+    pub fn keep(&mut self, link: &Link) -> Result<(), Error> {
+        self.link = Some(link.clone());
+        if let Some(attachment) = &self.attachment {
+            self.mode = facts::mode_in_force(link, attachment.ids()?.program);
+        }
+        if self.proof.is_none() {
+            self.prove_anew();
+        }
+        Ok(())
+    }
+
     async fn try_ensure(
         &mut self,
         context: &mut Context<'_>,
@@ -90,10 +102,14 @@ impl Interface {
         link: &Link,
         facts: &LinkFacts,
     ) -> Result<(), Error> {
+        let ran = self.attachment.is_some();
         self.take_off_if_unfit(context, plan.mode, link, facts)?;
         if self.attachment.is_some() {
             return self.swap(plan);
         }
+        // What was read before shows our own program still.
+        let now = if ran { context.netlink.link(link.ifindex).await? } else { Some(link.clone()) };
+        let Some(link) = &now else { return Ok(()) };
         self.foreign = Foreign::on(link);
         if let Some(foreign) = &self.foreign {
             note(context, plan.mode, facts, Some(foreign.refusal(link)));
@@ -117,12 +133,16 @@ impl Interface {
         let Some(attachment) = &self.attachment else { return Ok(()) };
         let ids = attachment.ids()?;
         let mode = ids.attached.then(|| facts::mode_in_force(link, ids.program)).flatten();
-        let refused = context.refusals.get(link.ifindex);
         let fits = match (asked, mode) {
             (Mode::Auto | Mode::Native, Some(AttachMode::Native))
-            | (Mode::Generic, Some(AttachMode::Generic)) => true,
+            | (Mode::Generic, Some(AttachMode::Generic)) => {
+                note(context, asked, facts, None);
+                true
+            }
+            // Generic may have been what was asked for before: then nobody has asked for native yet.
             (Mode::Auto, Some(AttachMode::Generic)) => {
-                !refused.is_some_and(|refused| attach::retry_native(&refused.facts, facts))
+                let refused = context.refusals.get(link.ifindex);
+                refused.is_some_and(|refused| !attach::retry_native(&refused.facts, facts))
             }
             _ => false,
         };

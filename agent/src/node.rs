@@ -6,7 +6,12 @@ use std::{
     time::Duration,
 };
 
-use sluice_dataplane::{Error, attachment::Attachment, bpffs::PinFolder, links::Netlink};
+use sluice_dataplane::{
+    Error,
+    attachment::Attachment,
+    bpffs::PinFolder,
+    links::{Link, Netlink},
+};
 use sluice_policy::{LinkFacts, NodePlan, compile};
 use tracing::{info, warn};
 
@@ -71,7 +76,7 @@ impl Node {
         self.problem = None;
         let facts: Vec<LinkFacts> = links.iter().map(|link| facts::of(link, &links)).collect();
         self.plan = compile(&self.snapshot.policies, &facts);
-        self.take_off_unwanted();
+        self.take_off_unwanted(&links);
         for plan in self.plan.interfaces.clone() {
             let (Some(link), Some(facts)) = (
                 links.iter().find(|link| link.ifindex == plan.ifindex),
@@ -88,11 +93,18 @@ impl Node {
 
     /// Takes off what no policy wants. First of all, since the kernel refuses a program on a device whose
     /// port or master has one.
-    fn take_off_unwanted(&mut self) {
+    fn take_off_unwanted(&mut self, links: &[Link]) {
         let wanted: BTreeSet<u32> = self.plan.interfaces.iter().map(|plan| plan.ifindex).collect();
         let unsure = self.may_miss_policies();
         for (ifindex, interface) in &mut self.interfaces {
-            if wanted.contains(ifindex) || (unsure && interface.wanted.is_none()) {
+            if wanted.contains(ifindex) {
+                continue;
+            }
+            let link = links.iter().find(|link| link.ifindex == *ifindex);
+            if let Some(link) = link.filter(|_| unsure && interface.wanted.is_none()) {
+                if let Err(error) = interface.keep(link) {
+                    warn!(ifindex, %error, "cannot read what runs");
+                }
                 continue;
             }
             match interface.take_off() {

@@ -44,7 +44,7 @@ impl Report {
     /// Reads `node`.
     pub fn of(node: &Node) -> Self {
         let mut report = Self {
-            problems: node.snapshot.directory_problem.iter().chain(&node.problem).cloned().collect(),
+            problems: problems(node),
             policies: policies::report(node),
             interfaces: Vec::new(),
             skipped: skipped(node),
@@ -61,6 +61,11 @@ impl Report {
         report.interfaces.sort_by(|a, b| a.name.cmp(&b.name));
         report
     }
+}
+
+fn problems(node: &Node) -> Vec<String> {
+    let of_policies = [&node.snapshot.directory_problem, &node.snapshot.store_problem];
+    of_policies.into_iter().chain([&node.problem]).flatten().cloned().collect()
 }
 
 fn skipped(node: &Node) -> Vec<ipc::SkippedInterface> {
