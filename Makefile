@@ -27,8 +27,9 @@ build: ## Build the programs, optimised
 
 .PHONY: test
 test: setup-test build-all ## Lint, then run every test that this machine can run
-	@$(TARGET)/debug/xtask lint
-	@$(TARGET)/debug/xtask test
+	@$(TARGET)/debug/xtask lint && lint=0 || lint=1; \
+	$(TARGET)/debug/xtask test; \
+	if [ $$lint = 1 ]; then echo "lint failed: see above"; exit 1; fi
 
 .PHONY: lint
 lint: setup-test build-all ## Only the checks: format, clippy, licences, spelling, arrows, generated files

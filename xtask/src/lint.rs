@@ -21,7 +21,7 @@ const CHECKS: [Check; 8] = [
     ("lint: licences, sources, duplicates", || {
         call("cargo deny --log-level error check bans licenses sources")
     }),
-    ("lint: clippy", || call("cargo clippy --quiet --workspace --all-targets -- -D warnings")),
+    ("lint: clippy", || call("cargo clippy --quiet --keep-going --workspace --all-targets -- -D warnings")),
 ];
 
 pub fn run() -> Result<()> {

@@ -34,8 +34,8 @@ pub fn run() -> Result<()> {
     if sources::have_doc_tests()? {
         summary.passed += run_doc_tests()?;
     }
-    for ((_, test), missing) in &skips {
-        println!("skipped {test}: this machine lacks {missing}");
+    for (missing, count) in count_by_feature(&skips) {
+        println!("{count} skipped: this machine lacks {missing}");
     }
     println!("{summary}");
     if summary.failed > 0 || summary.passed == 0 {
@@ -48,6 +48,8 @@ fn run_tests(report: &Path, skip_log: &Path) -> Result<Vec<TestCase>> {
     remove_if_there(report)?;
     let status = command("cargo nextest run --workspace --all-targets --cargo-quiet")?
         .env("TESTKIT_SKIP_LOG", skip_log)
+        // A run of all the tests changes nothing in the tree; `cargo nextest run` alone writes new snapshots.
+        .env("INSTA_UPDATE", env::var_os("INSTA_UPDATE").unwrap_or_else(|| "no".into()))
         .status()
         .context("start cargo nextest")?;
     // Without a report nothing ran: the build failed, and has said why.
@@ -79,6 +81,14 @@ fn skips(log: &str) -> Skips {
         Some(((parts.next()?, parts.next()?), parts.next()?))
     };
     log.lines().filter_map(line).collect()
+}
+
+fn count_by_feature(skips: &Skips) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for missing in skips.values() {
+        *counts.entry(missing.as_str()).or_default() += 1;
+    }
+    counts
 }
 
 fn sum_up(tests: &[TestCase], skips: &Skips) -> Summary {
