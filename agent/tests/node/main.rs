@@ -1,0 +1,14 @@
+//! The agent as a process on a real kernel, in network namespaces of its own. One program, since each
+//! would be linked with all that the agent's interface needs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod apply;
+mod bad_input;
+mod cleanup;
+mod foreign;
+mod harness;
+mod idle;
+mod interfaces;
+mod lifecycle;
+mod modes;
+mod traffic;
