@@ -168,9 +168,10 @@ main() {
     mkdir -p "$CACHE"
     exec 9>"$CACHE/lock"
     flock -n 9 || { say "waiting for another set-up"; flock 9; }
-    debian "${BUILD_PROGRAMS[@]}"
-    [ "$goal" = build ] || debian "${DEMO_PROGRAMS[@]}"
-    [ "$goal" != test ] || debian "${TEST_PROGRAMS[@]}"
+    local programs=("${BUILD_PROGRAMS[@]}")
+    [ "$goal" = build ] || programs+=("${DEMO_PROGRAMS[@]}")
+    [ "$goal" != test ] || programs+=("${TEST_PROGRAMS[@]}")
+    debian "${programs[@]}"
     command -v cc >/dev/null || die "a C compiler is needed to link"
     toolchain
     bpf_linker
