@@ -23,17 +23,11 @@ fn inside(purpose: &str, test: impl AsyncFnOnce(&NetworkNamespace) + Send) {
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 async fn change(events: &mut LinkEvents) {
-    tokio::time::timeout(SOON, events.changed())
-        .await
-        .expect("no change was reported")
-        .unwrap();
+    tokio::time::timeout(SOON, events.changed()).await.expect("no change was reported").unwrap();
 }
 
 /// Waits until the links say so, woken by events only.
@@ -43,9 +37,7 @@ async fn until(events: &mut LinkEvents, netlink: &Netlink, what: &str, holds: im
             events.changed().await.unwrap();
         }
     };
-    tokio::time::timeout(SOON, reached)
-        .await
-        .unwrap_or_else(|_| panic!("not reached: {what}"));
+    tokio::time::timeout(SOON, reached).await.unwrap_or_else(|_| panic!("not reached: {what}"));
 }
 
 /// Takes the events that are still on their way, until none came for a while.
@@ -60,32 +52,18 @@ fn named<'a>(links: &'a [Link], name: &str) -> Option<&'a Link> {
 #[test]
 fn a_veth_pair_as_the_kernel_describes_it() {
     inside("links-veth", async |namespace| {
-        namespace
-            .ip("link add v0 numrxqueues 4 numtxqueues 2 mtu 1700 type veth peer name v1")
-            .unwrap();
+        namespace.ip("link add v0 numrxqueues 4 numtxqueues 2 mtu 1700 type veth peer name v1").unwrap();
         namespace.ip("link set v1 up").unwrap();
         let links = Netlink::open().unwrap().links().await.unwrap();
         let (v0, v1) = (named(&links, "v0").unwrap(), named(&links, "v1").unwrap());
-        assert_eq!(
-            links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>(),
-            ["lo", "v1", "v0"]
-        );
-        assert_eq!(
-            (v0.kind.as_deref(), v0.driver.as_deref(), v0.mtu),
-            (Some("veth"), Some("veth"), 1700)
-        );
+        assert_eq!(links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>(), ["lo", "v1", "v0"]);
+        assert_eq!((v0.kind.as_deref(), v0.driver.as_deref(), v0.mtu), (Some("veth"), Some("veth"), 1700));
         assert_eq!((v0.rx_queues, v0.tx_queues, v0.link_type), (4, 2, 1));
         assert_eq!((v0.parent, v1.parent), (Some(v1.ifindex), Some(v0.ifindex)));
         assert_eq!((v0.up, v1.up, v0.peer_in_other_namespace), (false, true, false));
-        assert_eq!(
-            (v0.bus_address.as_deref(), v0.xdp.as_ref(), v0.master.as_ref()),
-            (None, None, None)
-        );
+        assert_eq!((v0.bus_address.as_deref(), v0.xdp.as_ref(), v0.master.as_ref()), (None, None, None));
         let lo = named(&links, "lo").unwrap();
-        assert_eq!(
-            (lo.kind.as_deref(), lo.driver.as_deref(), lo.link_type),
-            (None, None, 772)
-        );
+        assert_eq!((lo.kind.as_deref(), lo.driver.as_deref(), lo.link_type), (None, None, 772));
     });
 }
 
@@ -122,10 +100,7 @@ fn a_change_is_reported_and_readable(#[case] command: &str, #[case] holds: fn(&[
         namespace.ip("link add br0 type bridge").unwrap();
         let (netlink, mut events) = (Netlink::open().unwrap(), LinkEvents::subscribe().unwrap());
         settle(&mut events).await;
-        assert!(
-            !holds(&netlink.links().await.unwrap()),
-            "nothing has been changed yet"
-        );
+        assert!(!holds(&netlink.links().await.unwrap()), "nothing has been changed yet");
         namespace.ip(command).unwrap();
         change(&mut events).await;
         until(&mut events, &netlink, command, holds).await;
@@ -141,23 +116,14 @@ fn a_link_that_moves_away_is_gone_here_and_arrives_there() {
         let netlink_there = there.run(|| Netlink::open().unwrap());
         let (netlink, mut events) = (Netlink::open().unwrap(), LinkEvents::subscribe().unwrap());
         here.ip(&format!("link set v1 netns {}", there.name())).unwrap();
-        until(
-            &mut events,
-            &netlink,
-            "v1 is gone, v0 has a peer elsewhere",
-            |links| {
-                let v0 = named(links, "v0").unwrap();
-                named(links, "v1").is_none() && v0.peer_in_other_namespace && v0.parent.is_none()
-            },
-        )
+        until(&mut events, &netlink, "v1 is gone, v0 has a peer elsewhere", |links| {
+            let v0 = named(links, "v0").unwrap();
+            named(links, "v1").is_none() && v0.peer_in_other_namespace && v0.parent.is_none()
+        })
         .await;
         let arrived = netlink_there.links().await.unwrap();
         assert!(named(&arrived, "v1").unwrap().peer_in_other_namespace);
-        assert_eq!(
-            named(&arrived, "v1").unwrap().driver.as_deref(),
-            Some("veth"),
-            "ethtool asks there too"
-        );
+        assert_eq!(named(&arrived, "v1").unwrap().driver.as_deref(), Some("veth"), "ethtool asks there too");
     });
 }
 
@@ -167,17 +133,12 @@ fn changed_channels_are_reported() {
         return;
     }
     inside("links-channels", async |namespace| {
-        namespace
-            .ip("link add v0 numrxqueues 4 numtxqueues 4 type veth peer name v1")
-            .unwrap();
+        namespace.ip("link add v0 numrxqueues 4 numtxqueues 4 type veth peer name v1").unwrap();
         let (netlink, mut events) = (Netlink::open().unwrap(), LinkEvents::subscribe().unwrap());
         settle(&mut events).await;
         let links = netlink.links().await.unwrap();
         let before = named(&links, "v0").unwrap().channels.unwrap();
-        assert_eq!(
-            (before.rx, before.max_rx, before.max_tx, before.combined),
-            (4, 4, 4, 0)
-        );
+        assert_eq!((before.rx, before.max_rx, before.max_tx, before.combined), (4, 4, 4, 0));
         namespace.call("ethtool -L v0 rx 2 tx 3").unwrap();
         change(&mut events).await;
         until(&mut events, &netlink, "two and three channels", |links| {
@@ -196,29 +157,15 @@ fn an_attached_program_is_shown_with_mode_and_id() {
     inside("links-xdp", async |namespace| {
         namespace.ip("link add v0 type veth peer name v1").unwrap();
         let (netlink, object) = (Netlink::open().unwrap(), program_of_xdp_tools());
-        for (word, mode) in [
-            ("xdpgeneric", AttachedMode::Generic),
-            ("xdpdrv", AttachedMode::Native),
-        ] {
-            namespace
-                .ip(&format!(
-                    "link set dev v0 {word} obj {} sec xdp",
-                    object.display()
-                ))
-                .unwrap();
+        for (word, mode) in [("xdpgeneric", AttachedMode::Generic), ("xdpdrv", AttachedMode::Native)] {
+            namespace.ip(&format!("link set dev v0 {word} obj {} sec xdp", object.display())).unwrap();
             let shown = namespace.ip("link show v0").unwrap();
-            let program_id = shown
-                .split("prog/xdp id ")
-                .nth(1)
-                .and_then(|rest| rest.split(' ').next())
-                .unwrap();
+            let program_id =
+                shown.split("prog/xdp id ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
             let program_id = program_id.parse().unwrap();
             let links = netlink.links().await.unwrap();
-            let expected = AttachedXdp {
-                mode,
-                program_id,
-                programs: vec![AttachedProgram { mode, program_id }],
-            };
+            let expected =
+                AttachedXdp { mode, program_id, programs: vec![AttachedProgram { mode, program_id }] };
             assert_eq!(named(&links, "v0").unwrap().xdp, Some(expected));
             assert_eq!(named(&links, "v1").unwrap().xdp, None);
             namespace.ip(&format!("link set dev v0 {word} off")).unwrap();
@@ -229,14 +176,9 @@ fn an_attached_program_is_shown_with_mode_and_id() {
 
 /// An object that comes with xdp-tools, whatever the architecture's folder is called.
 fn program_of_xdp_tools() -> PathBuf {
-    let folders = std::fs::read_dir("/usr/lib")
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let folders = std::fs::read_dir("/usr/lib").unwrap().map(|entry| entry.unwrap().path());
     let candidates = folders.map(|folder| folder.join("bpf/xdpdump_xdp.o"));
-    candidates
-        .chain([PathBuf::from("/usr/lib/bpf/xdpdump_xdp.o")])
-        .find(|path| path.exists())
-        .unwrap()
+    candidates.chain([PathBuf::from("/usr/lib/bpf/xdpdump_xdp.o")]).find(|path| path.exists()).unwrap()
 }
 
 #[test]
@@ -244,17 +186,12 @@ fn a_name_of_odd_bytes_is_a_link_like_any_other() {
     inside("links-odd", async |namespace| {
         let mut command = namespace.command("ip");
         command.args(["link", "add"]).arg(OsStr::from_bytes(b"\xff\xfe"));
-        let status = command
-            .args(["numrxqueues", "3", "type", "veth", "peer", "name", "v1"])
-            .status()
-            .unwrap();
+        let status =
+            command.args(["numrxqueues", "3", "type", "veth", "peer", "name", "v1"]).status().unwrap();
         assert!(status.success());
         let links = Netlink::open().unwrap().links().await.unwrap();
         let odd = named(&links, r"\xff\xfe").unwrap();
-        assert_eq!(
-            (odd.driver.as_deref(), odd.channels.unwrap().max_rx),
-            (Some("veth"), 3)
-        );
+        assert_eq!((odd.driver.as_deref(), odd.channels.unwrap().max_rx), (Some("veth"), 3));
     });
 }
 
@@ -269,9 +206,7 @@ fn what_repeats_or_says_nothing_wakes_nobody() {
         for command in ["txqueuelen 77", "alias of-no-interest", "group 7"] {
             namespace.ip(&format!("link set v0 {command}")).unwrap();
         }
-        tokio::time::timeout(A_WHILE, events.changed())
-            .await
-            .expect_err("woken by nothing new");
+        tokio::time::timeout(A_WHILE, events.changed()).await.expect_err("woken by nothing new");
         namespace.ip("link set v0 mtu 1450").unwrap();
         change(&mut events).await;
     });
@@ -294,9 +229,8 @@ fn an_overrun_counts_as_a_change_and_loses_no_link() {
     inside("links-overrun", async |namespace| {
         let (netlink, mut events) = (Netlink::open().unwrap(), LinkEvents::subscribe().unwrap());
         // Far more than the socket's buffer holds while nobody reads.
-        let lines: Vec<String> = (0..300)
-            .map(|n| format!("link add a{n} type veth peer name b{n}"))
-            .collect();
+        let lines: Vec<String> =
+            (0..300).map(|n| format!("link add a{n} type veth peer name b{n}")).collect();
         batch(namespace, &lines.join("\n"));
         change(&mut events).await;
         assert!(events.overruns() > 0);
@@ -317,10 +251,7 @@ fn a_storm_is_reported_while_it_lasts_but_seldom() {
             move || {
                 while start.elapsed() < Duration::from_secs(2) {
                     let ip = |words: &[&str]| {
-                        std::process::Command::new("ip")
-                            .args(["-n", &name])
-                            .args(words)
-                            .status()
+                        std::process::Command::new("ip").args(["-n", &name]).args(words).status()
                     };
                     ip(&["link", "add", "v0", "type", "veth", "peer", "name", "v1"]).unwrap();
                     ip(&["link", "del", "v0"]).unwrap();
@@ -341,11 +272,7 @@ fn a_storm_is_reported_while_it_lasts_but_seldom() {
 fn batch(namespace: &NetworkNamespace, lines: &str) {
     use std::io::Write as _;
     let mut command = namespace.command("ip");
-    let mut child = command
-        .args(["-batch", "-"])
-        .stdin(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = command.args(["-batch", "-"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
 }

@@ -12,13 +12,7 @@ pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<Attribute<
     NlasIterator::new(bytes).map(|attribute| {
         let attribute: NlaBuffer<&[u8]> = attribute?;
         let (kind, length) = (attribute.kind(), usize::from(attribute.length()));
-        Ok((
-            kind,
-            attribute
-                .into_inner()
-                .get(NLA_HEADER_SIZE..length)
-                .unwrap_or_default(),
-        ))
+        Ok((kind, attribute.into_inner().get(NLA_HEADER_SIZE..length).unwrap_or_default()))
     })
 }
 
@@ -83,9 +77,7 @@ mod tests {
         let mut buffer = Vec::new();
         push(&mut buffer, 3, b"abcde");
         push(&mut buffer, 4, &7_u32.to_ne_bytes());
-        let read: Vec<_> = attributes(&buffer)
-            .collect::<Result<_, _>>()
-            .expect("well formed");
+        let read: Vec<_> = attributes(&buffer).collect::<Result<_, _>>().expect("well formed");
         assert_eq!(read, [(3, &b"abcde"[..]), (4, &7_u32.to_ne_bytes()[..])]);
     }
 

@@ -26,13 +26,7 @@ impl Burst {
     /// closer together than `spacing`.
     #[must_use]
     pub fn new(quiet: Duration, limit: Duration, spacing: Duration) -> Self {
-        Self {
-            quiet,
-            limit,
-            spacing,
-            pending: None,
-            reported: None,
-        }
+        Self { quiet, limit, spacing, pending: None, reported: None }
     }
 
     /// An event that should be reported soon.
@@ -46,11 +40,7 @@ impl Burst {
     }
 
     fn add(&mut self, now: Instant, urgent: bool) {
-        let pending = self.pending.get_or_insert(Pending {
-            first: now,
-            last: now,
-            urgent,
-        });
+        let pending = self.pending.get_or_insert(Pending { first: now, last: now, urgent });
         pending.last = now;
         pending.urgent |= urgent;
     }
@@ -60,10 +50,8 @@ impl Burst {
     pub fn due(&self) -> Option<Instant> {
         let pending = self.pending?;
         let due = (pending.last + self.quiet).min(pending.first + self.limit);
-        let earliest = self
-            .reported
-            .filter(|_| !pending.urgent)
-            .map_or(due, |reported| reported + self.spacing);
+        let earliest =
+            self.reported.filter(|_| !pending.urgent).map_or(due, |reported| reported + self.spacing);
         Some(due.max(earliest))
     }
 

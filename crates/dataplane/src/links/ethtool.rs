@@ -71,10 +71,7 @@ impl Ethtool {
     pub fn open() -> Result<Self, LinksError> {
         socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
             .map(Self)
-            .map_err(|errno| LinksError::Open {
-                what: "ethtool",
-                source: errno.into(),
-            })
+            .map_err(|errno| LinksError::Open { what: "ethtool", source: errno.into() })
     }
 
     /// `None`: the device does not say, or does not exist.
@@ -90,10 +87,7 @@ impl Ethtool {
             lengths: [0; 5],
         };
         self.ask(interface, &mut info).ok()?;
-        Some(Driver {
-            name: text_of(&info.driver),
-            bus_info: text_of(&info.bus_info),
-        })
+        Some(Driver { name: text_of(&info.driver), bus_info: text_of(&info.bus_info) })
     }
 
     /// `None`: the device has no notion of channels, or does not say.
@@ -131,26 +125,13 @@ impl Ethtool {
             *target = source.cast_signed();
         }
         let data: *mut c_void = (&raw mut *command).cast();
-        let mut request = libc::ifreq {
-            ifr_name: name,
-            ifr_ifru: libc::__c_anonymous_ifr_ifru {
-                ifru_data: data.cast(),
-            },
-        };
+        let mut request =
+            libc::ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: data.cast() } };
         // SAFETY: the request is a whole ifreq with a NUL-terminated name; its data points to a structure of
         // the length that the kernel writes for the command (promised by `Command`), alive until the return.
-        let result = unsafe {
-            libc::ioctl(
-                self.0.as_raw_fd(),
-                libc::SIOCETHTOOL as libc::Ioctl,
-                &raw mut request,
-            )
-        };
-        if result < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
+        let result =
+            unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &raw mut request) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
@@ -162,12 +143,7 @@ mod tests {
     #[test]
     fn a_name_that_cannot_exist_has_no_driver() {
         let ethtool = Ethtool::open().unwrap();
-        for name in [
-            &b""[..],
-            b"no-such-device",
-            b"longer-than-any-name-can-be",
-            b"\xff\x01",
-        ] {
+        for name in [&b""[..], b"no-such-device", b"longer-than-any-name-can-be", b"\xff\x01"] {
             assert_eq!(ethtool.driver(name), None);
             assert_eq!(ethtool.channels(name), None);
         }

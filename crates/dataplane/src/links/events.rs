@@ -43,9 +43,7 @@ impl LinkEvents {
         let ethtool = Family::resolve(&mut lookup, "ethtool")?;
         let netdev = Family::resolve(&mut lookup, "netdev")?;
         let groups = [(&ethtool, "monitor"), (&netdev, "mgmt")];
-        let groups = groups
-            .iter()
-            .filter_map(|(family, group)| family.as_ref()?.group(group));
+        let groups = groups.iter().filter_map(|(family, group)| family.as_ref()?.group(group));
         let generic = listen(NETLINK_GENERIC, groups);
         Ok(Self {
             route: listen(NETLINK_ROUTE, [RTNLGRP_LINK]).map_err(LinksError::Watch)?,

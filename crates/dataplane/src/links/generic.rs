@@ -37,11 +37,7 @@ impl Family {
     /// Looks `name` up. `None`: this kernel does not have it.
     pub fn resolve(socket: &mut NetlinkSocket, name: &str) -> Result<Option<Self>, LinksError> {
         let mut payload = header(CTRL_CMD_GETFAMILY, 1);
-        push(
-            &mut payload,
-            CTRL_ATTR_FAMILY_NAME,
-            &[name.as_bytes(), &[0]].concat(),
-        );
+        push(&mut payload, CTRL_ATTR_FAMILY_NAME, &[name.as_bytes(), &[0]].concat());
         let request = Request {
             name: "CTRL_CMD_GETFAMILY",
             message_type: GENL_ID_CTRL,
@@ -154,10 +150,7 @@ mod tests {
         push(&mut reply, CTRL_ATTR_FAMILY_ID, &21_u16.to_ne_bytes());
         push(&mut reply, CTRL_ATTR_MCAST_GROUPS, &groups);
         let family = Family::parse(&reply).unwrap();
-        assert_eq!(
-            (family.id, family.group("monitor"), family.group("mgmt")),
-            (21, Some(9), None)
-        );
+        assert_eq!((family.id, family.group("monitor"), family.group("mgmt")), (21, Some(9), None));
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Link {
     pub master: Option<Master>,
     /// Lower device or peer, if it is in the same network namespace.
     pub parent: Option<u32>,
+    /// Id of a device of kind `vlan`.
+    pub vlan_id: Option<u16>,
     /// The lower device or the peer is in another network namespace.
     pub peer_in_other_namespace: bool,
     /// Channels, if the driver has such a notion.

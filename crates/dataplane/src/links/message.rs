@@ -4,7 +4,7 @@
 
 use netlink_packet_core::DecodeError;
 
-use super::attributes::{attributes, bytes_of, text_of, u8_of, u32_of, u64_of};
+use super::attributes::{attributes, bytes_of, text_of, u8_of, u16_of, u32_of, u64_of};
 use super::link::{AttachedMode, AttachedProgram, AttachedXdp, Link, Master};
 
 /// Size of `struct ifinfomsg`.
@@ -20,7 +20,9 @@ const IFLA_ALT_IFNAME: u16 = 53;
 const IFLA_PARENT_DEV_NAME: u16 = 56;
 const IFLA_PARENT_DEV_BUS_NAME: u16 = 57;
 const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
 const IFLA_INFO_SLAVE_KIND: u16 = 4;
+const IFLA_VLAN_ID: u16 = 1;
 const IFLA_XDP_ATTACHED: u16 = 2;
 const IFLA_XDP_PROG_ID: u16 = 4;
 const IFLA_XDP_DRV_PROG_ID: u16 = 5;
@@ -56,11 +58,7 @@ impl LinkMessage {
         };
         let [family, _, type_low, type_high, i0, i1, i2, i3, f0, f1, f2, f3, ..] = *header;
         let flags = u32::from_ne_bytes([f0, f1, f2, f3]);
-        let mut message = Self {
-            family,
-            carrier: has(flags, libc::IFF_LOWER_UP),
-            ..Self::default()
-        };
+        let mut message = Self { family, carrier: has(flags, libc::IFF_LOWER_UP), ..Self::default() };
         message.link.ifindex = u32::from_ne_bytes([i0, i1, i2, i3]);
         message.link.link_type = u16::from_ne_bytes([type_low, type_high]);
         message.link.up = has(flags, libc::IFF_UP);
@@ -105,6 +103,8 @@ struct Relations {
     lower: Option<u32>,
     master: Option<u32>,
     kind: Option<String>,
+    /// The first attribute of the kind's own data, which is the id if the kind is `vlan`.
+    first_number: Option<u16>,
     master_kind: Option<String>,
     bus: Option<String>,
 }
@@ -114,6 +114,7 @@ impl Relations {
         for attribute in attributes(value) {
             match attribute? {
                 (IFLA_INFO_KIND, value) => self.kind = Some(text_of(value)),
+                (IFLA_INFO_DATA, value) => self.first_number = number(value, IFLA_VLAN_ID),
                 (IFLA_INFO_SLAVE_KIND, value) => self.master_kind = Some(text_of(value)),
                 _ => {}
             }
@@ -123,11 +124,9 @@ impl Relations {
 
     fn apply(self, message: &mut LinkMessage) {
         let link = &mut message.link;
+        link.vlan_id = self.first_number.filter(|_| self.kind.as_deref() == Some("vlan"));
         link.kind = self.kind;
-        link.master = self.master.map(|ifindex| Master {
-            ifindex,
-            kind: self.master_kind,
-        });
+        link.master = self.master.map(|ifindex| Master { ifindex, kind: self.master_kind });
         // Tunnels bound to no device say 0, and some physical devices name themselves.
         let lower = self.lower.filter(|lower| *lower != 0 && *lower != link.ifindex);
         link.parent = lower.filter(|_| !link.peer_in_other_namespace);
@@ -137,15 +136,18 @@ impl Relations {
     }
 }
 
+/// Other kinds may put anything into their data, so damage there is no error.
+fn number(data: &[u8], wanted: u16) -> Option<u16> {
+    attributes(data).flatten().find(|(kind, _)| *kind == wanted).and_then(|(_, value)| u16_of(value))
+}
+
 fn has(flags: u32, flag: libc::c_int) -> bool {
     flags & flag.cast_unsigned() != 0
 }
 
 fn alternative_names(value: &[u8]) -> Result<Vec<String>, DecodeError> {
     let names = attributes(value).filter(|a| !matches!(a, Ok((kind, _)) if *kind != IFLA_ALT_IFNAME));
-    names
-        .map(|attribute| attribute.map(|(_, value)| text_of(value)))
-        .collect()
+    names.map(|attribute| attribute.map(|(_, value)| text_of(value))).collect()
 }
 
 /// Reads the nested `IFLA_XDP`. `None` if no program is attached.
@@ -185,14 +187,8 @@ fn summary(attached: u8, single: Option<u32>, mut programs: Vec<AttachedProgram>
     if let (true, Some(program_id)) = (programs.is_empty(), single) {
         programs.push(AttachedProgram { mode, program_id });
     }
-    let program_id = single
-        .or(programs.first().map(|program| program.program_id))
-        .unwrap_or_default();
-    Some(AttachedXdp {
-        mode,
-        program_id,
-        programs,
-    })
+    let program_id = single.or(programs.first().map(|program| program.program_id)).unwrap_or_default();
+    Some(AttachedXdp { mode, program_id, programs })
 }
 
 #[cfg(test)]

@@ -37,11 +37,7 @@ fn a_physical_nic() {
         push_u32(bytes, libc::IFLA_MTU, 1500);
         push_u32(bytes, libc::IFLA_NUM_RX_QUEUES, 8);
         push_u32(bytes, libc::IFLA_NUM_TX_QUEUES, 16);
-        push(
-            bytes,
-            IFLA_STATS64,
-            &[42_u64.to_ne_bytes(), 7_u64.to_ne_bytes()].concat(),
-        );
+        push(bytes, IFLA_STATS64, &[42_u64.to_ne_bytes(), 7_u64.to_ne_bytes()].concat());
         push_nested(bytes, IFLA_XDP, |xdp| push(xdp, IFLA_XDP_ATTACHED, &[0]));
         push_nested(bytes, IFLA_PROP_LIST, |list| {
             push(list, IFLA_ALT_IFNAME, b"enp59s0f0\0");
@@ -77,13 +73,7 @@ fn a_bonds_port_names_its_master_but_has_no_kind() {
         });
     }));
     assert_eq!(read.link.kind, None);
-    assert_eq!(
-        read.link.master,
-        Some(Master {
-            ifindex: 9,
-            kind: Some("bond".into())
-        })
-    );
+    assert_eq!(read.link.master, Some(Master { ifindex: 9, kind: Some("bond".into()) }));
     assert!(!read.link.up);
 }
 
@@ -102,15 +92,22 @@ fn a_peer_is_a_parent_only_in_the_same_namespace() {
         });
         parse(&bytes).link
     };
-    assert_eq!(
-        (veth(false).parent, veth(false).peer_in_other_namespace),
-        (Some(5), false)
-    );
-    assert_eq!(
-        (veth(true).parent, veth(true).peer_in_other_namespace),
-        (None, true)
-    );
+    assert_eq!((veth(false).parent, veth(false).peer_in_other_namespace), (Some(5), false));
+    assert_eq!((veth(true).parent, veth(true).peer_in_other_namespace), (None, true));
     assert_eq!(veth(true).kind.as_deref(), Some("veth"));
+}
+
+#[test]
+fn a_vlan_has_its_id_and_no_other_kind_has_one() {
+    for (kind, id) in [(&b"vlan\0"[..], Some(40)), (b"macvlan\0", None)] {
+        let read = parse(&message(3, 0, |bytes| {
+            push_nested(bytes, libc::IFLA_LINKINFO, |info| {
+                push(info, IFLA_INFO_KIND, kind);
+                push_nested(info, IFLA_INFO_DATA, |data| push(data, IFLA_VLAN_ID, &40_u16.to_ne_bytes()));
+            });
+        }));
+        assert_eq!(read.link.vlan_id, id);
+    }
 }
 
 #[test]
@@ -146,14 +143,7 @@ fn one_program_with_its_mode() {
             });
         }));
         let programs = vec![AttachedProgram { mode, program_id: 77 }];
-        assert_eq!(
-            read.link.xdp,
-            Some(AttachedXdp {
-                mode,
-                program_id: 77,
-                programs
-            })
-        );
+        assert_eq!(read.link.xdp, Some(AttachedXdp { mode, program_id: 77, programs }));
     }
 }
 
@@ -167,23 +157,10 @@ fn programs_in_several_places_are_all_listed() {
         });
     }));
     let programs = vec![
-        AttachedProgram {
-            mode: AttachedMode::Native,
-            program_id: 11,
-        },
-        AttachedProgram {
-            mode: AttachedMode::Offload,
-            program_id: 12,
-        },
+        AttachedProgram { mode: AttachedMode::Native, program_id: 11 },
+        AttachedProgram { mode: AttachedMode::Offload, program_id: 12 },
     ];
-    assert_eq!(
-        read.link.xdp,
-        Some(AttachedXdp {
-            mode: AttachedMode::Multi,
-            program_id: 11,
-            programs
-        })
-    );
+    assert_eq!(read.link.xdp, Some(AttachedXdp { mode: AttachedMode::Multi, program_id: 11, programs }));
 }
 
 #[test]
@@ -194,18 +171,8 @@ fn an_old_kernel_names_the_program_only_once() {
             push_u32(xdp, IFLA_XDP_PROG_ID, 5);
         });
     }));
-    let programs = vec![AttachedProgram {
-        mode: AttachedMode::Native,
-        program_id: 5,
-    }];
-    assert_eq!(
-        read.link.xdp,
-        Some(AttachedXdp {
-            mode: AttachedMode::Native,
-            program_id: 5,
-            programs
-        })
-    );
+    let programs = vec![AttachedProgram { mode: AttachedMode::Native, program_id: 5 }];
+    assert_eq!(read.link.xdp, Some(AttachedXdp { mode: AttachedMode::Native, program_id: 5, programs }));
 }
 
 #[test]

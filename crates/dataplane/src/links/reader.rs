@@ -48,10 +48,8 @@ impl Reader {
         messages.dedup_by_key(|message| message.link.ifindex);
         let features = self.xdp_features(None)?;
         let mut drivers = HashMap::new();
-        let links = messages
-            .into_iter()
-            .map(|message| self.complete(message, &features, &mut drivers))
-            .collect();
+        let links =
+            messages.into_iter().map(|message| self.complete(message, &features, &mut drivers)).collect();
         self.drivers = drivers;
         Ok(links)
     }
@@ -60,12 +58,8 @@ impl Reader {
     pub fn link(&mut self, ifindex: u32) -> Result<Option<Link>, LinksError> {
         let mut found = None;
         let payload = link_request(ifindex);
-        let request = Request {
-            name: "RTM_GETLINK",
-            message_type: libc::RTM_GETLINK,
-            dump: false,
-            payload: &payload,
-        };
+        let request =
+            Request { name: "RTM_GETLINK", message_type: libc::RTM_GETLINK, dump: false, payload: &payload };
         let result = self.route.request(&request, &mut |reply| {
             found = Some(LinkMessage::parse(reply)?);
             Ok(())
@@ -86,12 +80,8 @@ impl Reader {
 
     fn dump(&mut self) -> Result<Vec<LinkMessage>, LinksError> {
         let payload = link_request(0);
-        let request = Request {
-            name: "RTM_GETLINK",
-            message_type: libc::RTM_GETLINK,
-            dump: true,
-            payload: &payload,
-        };
+        let request =
+            Request { name: "RTM_GETLINK", message_type: libc::RTM_GETLINK, dump: true, payload: &payload };
         for _ in 0..ATTEMPTS {
             let mut messages = Vec::new();
             let answer = self.route.request(&request, &mut |reply| {
@@ -118,12 +108,7 @@ impl Reader {
         features: &HashMap<u32, u64>,
         drivers: &mut HashMap<DriverKey, Driver>,
     ) -> Link {
-        let LinkMessage {
-            mut link,
-            kernel_name,
-            parent_device,
-            ..
-        } = message;
+        let LinkMessage { mut link, kernel_name, parent_device, .. } = message;
         let key = (link.ifindex, link.kind.clone(), parent_device);
         // A device that is being reset does not answer; that must not look like another driver.
         let known = self.drivers.get(&key).cloned();
@@ -142,22 +127,14 @@ impl Reader {
 fn link_request(ifindex: u32) -> Vec<u8> {
     let mut payload = vec![0; HEADER_LENGTH];
     payload[4..8].copy_from_slice(&ifindex.to_ne_bytes());
-    push(
-        &mut payload,
-        IFLA_EXT_MASK,
-        &RTEXT_FILTER_SKIP_STATS.to_ne_bytes(),
-    );
+    push(&mut payload, IFLA_EXT_MASK, &RTEXT_FILTER_SKIP_STATS.to_ne_bytes());
     payload
 }
 
 /// A virtio NIC's parent is the virtio device; its driver tells the PCI address behind. Kernels before 5.14
 /// do not name the parent at all.
 fn bus_address(parent: Option<String>, driver: &Driver) -> Option<String> {
-    if is_pci_address(&driver.bus_info) {
-        Some(driver.bus_info.clone())
-    } else {
-        parent
-    }
+    if is_pci_address(&driver.bus_info) { Some(driver.bus_info.clone()) } else { parent }
 }
 
 /// `0000:3b:00.1`
@@ -180,35 +157,19 @@ mod tests {
         for good in ["0000:3b:00.1", "10000:e1:00.0"] {
             assert!(is_pci_address(good), "{good}");
         }
-        for bad in [
-            "",
-            "N/A",
-            "tap",
-            "virtio1",
-            "usb-0000:00:14.0-1",
-            "0000:3b:00:1",
-            "3b:00.1",
-            "0000.3b.00:1",
-        ] {
+        for bad in
+            ["", "N/A", "tap", "virtio1", "usb-0000:00:14.0-1", "0000:3b:00:1", "3b:00.1", "0000.3b.00:1"]
+        {
             assert!(!is_pci_address(bad), "{bad}");
         }
     }
 
     #[test]
     fn the_pci_address_behind_a_virtio_device_wins() {
-        let driver = |bus_info: &str| Driver {
-            name: "virtio_net".into(),
-            bus_info: bus_info.into(),
-        };
+        let driver = |bus_info: &str| Driver { name: "virtio_net".into(), bus_info: bus_info.into() };
         let parent = Some("virtio0".to_owned());
-        assert_eq!(
-            bus_address(parent.clone(), &driver("0000:00:05.0")).as_deref(),
-            Some("0000:00:05.0")
-        );
-        assert_eq!(
-            bus_address(parent, &driver("virtio-mmio")).as_deref(),
-            Some("virtio0")
-        );
+        assert_eq!(bus_address(parent.clone(), &driver("0000:00:05.0")).as_deref(), Some("0000:00:05.0"));
+        assert_eq!(bus_address(parent, &driver("virtio-mmio")).as_deref(), Some("virtio0"));
         assert_eq!(bus_address(None, &driver("N/A")), None);
     }
 }

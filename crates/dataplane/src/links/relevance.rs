@@ -23,9 +23,8 @@ const ETHTOOL_MSG_CHANNELS_NTF: u8 = 19;
 const NETDEV_CMD_DEV_CHANGE_NTF: u8 = 4;
 
 /// Kinds that come and go with pods. Others are part of the node and change rarely.
-const POD_KINDS: [&str; 9] = [
-    "veth", "netkit", "macvlan", "macvtap", "ipvlan", "ipvtap", "tun", "dummy", "ifb",
-];
+const POD_KINDS: [&str; 9] =
+    ["veth", "netkit", "macvlan", "macvtap", "ipvlan", "ipvtap", "tun", "dummy", "ifb"];
 
 /// How much a message matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +50,7 @@ impl Known {
         let entry = (digest(message), weight(&message.link));
         let told = matches!(message.event, Some(IFLA_EVENT_REBOOT | IFLA_EVENT_FEATURES));
         let repeated = self.0.insert(message.link.ifindex, entry) == Some(entry);
-        if repeated && !told {
-            Weight::Nothing
-        } else {
-            entry.1
-        }
+        if repeated && !told { Weight::Nothing } else { entry.1 }
     }
 
     /// Weighs an `RTM_DELLINK` message.
@@ -76,9 +71,8 @@ impl Known {
                 | ETHTOOL_MSG_RINGS_NTF
                 | ETHTOOL_MSG_CHANNELS_NTF),
             ) => self.of(attribute(payload, ETHTOOL_A_HEADER).and_then(|header| {
-                let found = attributes(header)
-                    .flatten()
-                    .find(|(kind, _)| *kind == ETHTOOL_A_HEADER_DEV_INDEX);
+                let found =
+                    attributes(header).flatten().find(|(kind, _)| *kind == ETHTOOL_A_HEADER_DEV_INDEX);
                 found.and_then(|(_, value)| u32_of(value))
             })),
             _ => Weight::Nothing,
@@ -108,10 +102,7 @@ impl Known {
 
 fn attribute(payload: &[u8], wanted: u16) -> Option<&[u8]> {
     let rest = payload.get(HEADER_LENGTH..)?;
-    attributes(rest)
-        .flatten()
-        .find(|(kind, _)| *kind == wanted)
-        .map(|(_, value)| value)
+    attributes(rest).flatten().find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
 }
 
 fn weight(link: &Link) -> Weight {
@@ -124,11 +115,7 @@ fn weight(link: &Link) -> Weight {
 /// Everything but the statistics. The carrier counts where a change of it can mean that a NIC was reset.
 fn digest(message: &LinkMessage) -> u64 {
     let mut hasher = DefaultHasher::new();
-    Link {
-        rx_packets: 0,
-        ..message.link.clone()
-    }
-    .hash(&mut hasher);
+    Link { rx_packets: 0, ..message.link.clone() }.hash(&mut hasher);
     (message.link.kind.is_none() && message.carrier).hash(&mut hasher);
     hasher.finish()
 }
@@ -139,16 +126,8 @@ mod tests {
     use super::*;
 
     fn link(ifindex: u32, kind: Option<&str>) -> LinkMessage {
-        let link = Link {
-            ifindex,
-            kind: kind.map(str::to_owned),
-            mtu: 1500,
-            ..Link::default()
-        };
-        LinkMessage {
-            link,
-            ..LinkMessage::default()
-        }
+        let link = Link { ifindex, kind: kind.map(str::to_owned), mtu: 1500, ..Link::default() };
+        LinkMessage { link, ..LinkMessage::default() }
     }
 
     #[test]
@@ -176,10 +155,7 @@ mod tests {
     #[test]
     fn pods_can_wait_and_the_nodes_own_devices_cannot() {
         let mut known = Known::default();
-        assert_eq!(
-            known.appeared_or_changed(&link(3, Some("veth"))),
-            Weight::Ordinary
-        );
+        assert_eq!(known.appeared_or_changed(&link(3, Some("veth"))), Weight::Ordinary);
         assert_eq!(known.appeared_or_changed(&link(4, Some("bond"))), Weight::Urgent);
         assert_eq!(known.disappeared(&link(3, Some("veth"))), Weight::Ordinary);
         assert_eq!(
@@ -192,14 +168,8 @@ mod tests {
     #[test]
     fn bridge_ports_and_wireless_scans_are_other_peoples_news() {
         let mut known = Known::default();
-        let bridge = LinkMessage {
-            family: 7,
-            ..link(2, None)
-        };
-        let scan = LinkMessage {
-            wireless: true,
-            ..link(2, None)
-        };
+        let bridge = LinkMessage { family: 7, ..link(2, None) };
+        let scan = LinkMessage { wireless: true, ..link(2, None) };
         assert_eq!(known.appeared_or_changed(&bridge), Weight::Nothing);
         assert_eq!(known.disappeared(&bridge), Weight::Nothing);
         assert_eq!(known.appeared_or_changed(&scan), Weight::Nothing);
@@ -210,10 +180,7 @@ mod tests {
         let mut known = Known::default();
         known.appeared_or_changed(&link(2, None));
         for (event, weight) in [(1, Weight::Urgent), (2, Weight::Urgent), (4, Weight::Nothing)] {
-            let message = LinkMessage {
-                event: Some(event),
-                ..link(2, None)
-            };
+            let message = LinkMessage { event: Some(event), ..link(2, None) };
             assert_eq!(known.appeared_or_changed(&message), weight, "event {event}");
         }
     }
@@ -237,14 +204,8 @@ mod tests {
             push(&mut payload, ETHTOOL_A_HEADER | 0x8000, &header);
             payload
         };
-        assert_eq!(
-            known.ethtool(&notification(ETHTOOL_MSG_CHANNELS_NTF, 3)),
-            Weight::Ordinary
-        );
-        assert_eq!(
-            known.ethtool(&notification(ETHTOOL_MSG_CHANNELS_NTF, 2)),
-            Weight::Urgent
-        );
+        assert_eq!(known.ethtool(&notification(ETHTOOL_MSG_CHANNELS_NTF, 3)), Weight::Ordinary);
+        assert_eq!(known.ethtool(&notification(ETHTOOL_MSG_CHANNELS_NTF, 2)), Weight::Urgent);
         assert_eq!(known.ethtool(&notification(21, 2)), Weight::Nothing, "coalescing");
         assert_eq!(
             known.ethtool(&[ETHTOOL_MSG_RINGS_NTF]),

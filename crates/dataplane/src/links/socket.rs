@@ -58,11 +58,7 @@ impl NetlinkSocket {
             Ok(socket)
         };
         let socket = open().map_err(|source| LinksError::Open { what, source })?;
-        Ok(Self {
-            socket,
-            sequence: 0,
-            buffer: Vec::with_capacity(DATAGRAM),
-        })
+        Ok(Self { socket, sequence: 0, buffer: Vec::with_capacity(DATAGRAM) })
     }
 
     /// Sends `request` and hands each object of the answer to `each`.
@@ -72,17 +68,9 @@ impl NetlinkSocket {
         each: &mut dyn FnMut(&[u8]) -> Result<(), DecodeError>,
     ) -> Result<Answer, LinksError> {
         self.sequence = self.sequence.wrapping_add(1);
-        let failed = |source| LinksError::Request {
-            request: request.name,
-            source,
-        };
-        self.socket
-            .send(&encode(request, self.sequence), 0)
-            .map_err(failed)?;
-        let mut progress = Progress {
-            sequence: self.sequence,
-            ..Progress::default()
-        };
+        let failed = |source| LinksError::Request { request: request.name, source };
+        self.socket.send(&encode(request, self.sequence), 0).map_err(failed)?;
+        let mut progress = Progress { sequence: self.sequence, ..Progress::default() };
         while !progress.ended {
             let sender = receive(&self.socket, &mut self.buffer, 0).map_err(failed)?;
             if sender == KERNEL {
@@ -93,10 +81,7 @@ impl NetlinkSocket {
             return Err(failed(io::Error::from_raw_os_error(errno)));
         }
         match progress.malformed {
-            Some(source) => Err(LinksError::Malformed {
-                request: request.name,
-                source,
-            }),
+            Some(source) => Err(LinksError::Malformed { request: request.name, source }),
             None if progress.interrupted => Ok(Answer::Interrupted),
             None => Ok(Answer::Complete),
         }
@@ -109,9 +94,7 @@ pub(super) fn receive(socket: &Socket, buffer: &mut Vec<u8>, flags: libc::c_int)
     buffer.reserve(DATAGRAM);
     let (length, sender): (usize, SocketAddr) = socket.recv_from(buffer, flags | libc::MSG_TRUNC)?;
     if length > buffer.len() {
-        return Err(io::Error::other(format!(
-            "a datagram of {length} bytes is longer than expected"
-        )));
+        return Err(io::Error::other(format!("a datagram of {length} bytes is longer than expected")));
     }
     Ok(sender.port_number())
 }
@@ -168,9 +151,7 @@ pub(super) fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<NetlinkBuffe
             return None;
         }
         let message = NetlinkBuffer::new_checked(rest);
-        let length = message
-            .as_ref()
-            .map_or(rest.len(), |message| message.length() as usize);
+        let length = message.as_ref().map_or(rest.len(), |message| message.length() as usize);
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         Some(message)
     })
@@ -194,12 +175,7 @@ mod tests {
     use super::*;
 
     fn reply(message_type: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
-        let request = Request {
-            name: "test",
-            message_type,
-            dump: false,
-            payload,
-        };
+        let request = Request { name: "test", message_type, dump: false, payload };
         let mut bytes = encode(&request, sequence);
         bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
         bytes.resize(bytes.len().next_multiple_of(4), 0);
@@ -207,13 +183,7 @@ mod tests {
     }
 
     fn read(datagram: &[u8]) -> (Progress, Vec<Vec<u8>>) {
-        let (mut progress, mut seen) = (
-            Progress {
-                sequence: 7,
-                ..Progress::default()
-            },
-            Vec::new(),
-        );
+        let (mut progress, mut seen) = (Progress { sequence: 7, ..Progress::default() }, Vec::new());
         progress.datagram(datagram, &mut |payload| {
             seen.push(payload.to_vec());
             Ok(())
@@ -233,10 +203,7 @@ mod tests {
     #[test]
     fn an_error_ends_the_answer_with_its_number() {
         let (progress, seen) = read(&reply(NLMSG_ERROR, 0, 7, &(-libc::ENODEV).to_ne_bytes()));
-        assert_eq!(
-            (progress.ended, progress.errno, seen.len()),
-            (true, Some(libc::ENODEV), 0)
-        );
+        assert_eq!((progress.ended, progress.errno, seen.len()), (true, Some(libc::ENODEV), 0));
     }
 
     #[test]
@@ -247,13 +214,8 @@ mod tests {
 
     #[test]
     fn an_interrupted_dump_is_noticed_at_any_message() {
-        let (progress, _) = read(
-            &[
-                reply(16, NLM_F_DUMP_INTR, 7, b"a"),
-                reply(NLMSG_DONE, 0, 7, &[0; 4]),
-            ]
-            .concat(),
-        );
+        let (progress, _) =
+            read(&[reply(16, NLM_F_DUMP_INTR, 7, b"a"), reply(NLMSG_DONE, 0, 7, &[0; 4])].concat());
         assert!(progress.ended && progress.interrupted);
     }
 
