@@ -139,6 +139,8 @@ impl PolicyDirectory {
 }
 
 #[cfg(test)]
+mod test_fixture;
+#[cfg(test)]
 mod test_policies;
 #[cfg(test)]
 mod tests;

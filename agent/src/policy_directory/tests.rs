@@ -7,84 +7,11 @@ use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
 use sluice_policy::Reason;
-use tempfile::TempDir;
 
 use super::snapshot::Stale;
+use super::test_fixture::{A_WHILE, Fixture, in_force};
 use super::test_policies::{bad, good, together};
 use super::*;
-
-const SOON: Duration = Duration::from_secs(10);
-const A_WHILE: Duration = Duration::from_millis(200);
-
-struct Fixture {
-    root: TempDir,
-    policies: PathBuf,
-    directory: PolicyDirectory,
-}
-
-impl Fixture {
-    /// An existing, empty policy directory.
-    fn new() -> Self {
-        let fixture = Self::absent("policies");
-        fs::create_dir(&fixture.policies).unwrap();
-        fixture
-    }
-
-    /// A policy directory that is not there.
-    fn absent(path: &str) -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let policies = root.path().join(path);
-        fs::create_dir(root.path().join("state")).unwrap();
-        let directory = PolicyDirectory::open(&policies, &root.path().join("state")).unwrap();
-        Self { root, policies, directory }
-    }
-
-    fn restart(&mut self) {
-        self.directory = PolicyDirectory::open(&self.policies, &self.root.path().join("state")).unwrap();
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.policies.join(name)
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        fs::write(self.path(name), content).unwrap();
-    }
-
-    /// Puts a file in place as careful programs do.
-    fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        let temporary = self.path(&format!(".{name}.new"));
-        fs::write(&temporary, content).unwrap();
-        fs::rename(temporary, self.path(name)).unwrap();
-    }
-
-    async fn changed(&mut self) -> Snapshot {
-        tokio::time::timeout(SOON, self.directory.changed()).await.expect("no change was noticed").unwrap();
-        self.directory.read()
-    }
-
-    /// Reads, woken by changes only, until the policies have these ports.
-    async fn until(&mut self, ports: &[(&str, u16)]) -> Snapshot {
-        let mut snapshot = self.directory.read();
-        while in_force(&snapshot) != ports {
-            snapshot = self.changed().await;
-        }
-        snapshot
-    }
-
-    /// Takes what is still on its way, and lets the last good policies be saved.
-    async fn settle(&mut self) {
-        while tokio::time::timeout(A_WHILE, self.directory.changed()).await.is_ok() {
-            self.directory.read();
-        }
-        assert!(self.directory.saving.is_none() && !self.directory.unsaved);
-    }
-}
-
-fn in_force(snapshot: &Snapshot) -> Vec<(&str, u16)> {
-    let port = |policy: &sluice_policy::Policy| policy.rules[0].matcher.destination_ports[0].first;
-    snapshot.policies.iter().map(|policy| (policy.name.as_str(), port(policy))).collect()
-}
 
 fn reason(snapshot: &Snapshot, file: &str) -> Option<Reason> {
     let report = snapshot.files.iter().find(|report| report.file == file).expect("no such file");
