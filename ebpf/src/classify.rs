@@ -20,10 +20,7 @@ pub fn classify(tables: &Tables, flow: &Flow) -> Match {
     let stop = bits & (tables.drop | tables.pass);
     let terminal = stop & stop.wrapping_neg();
     // The bits below the terminal one; all of them where there is none.
-    Match {
-        terminal,
-        counting: bits & tables.count & terminal.wrapping_sub(1),
-    }
+    Match { terminal, counting: bits & tables.count & terminal.wrapping_sub(1) }
 }
 
 #[inline(always)]

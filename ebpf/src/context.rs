@@ -1,5 +1,5 @@
-//! The XDP context as a [`Frame`]: the linear head by direct access, and a copying reader for the
-//! rare headers that lie beyond it.
+//! The XDP context as a [`Frame`], in two forms: the linear head by direct access, which settles nearly
+//! every frame, and a copying reader for what it does not settle.
 
 use core::mem::MaybeUninit;
 
@@ -8,21 +8,20 @@ use aya_ebpf::{
     helpers::generated::{bpf_xdp_get_buff_len, bpf_xdp_load_bytes},
 };
 
-use crate::parse::{Frame, Wire};
+use crate::parse::{Frame, OFFSET_MASK, PADDING, Wire};
 
-/// The largest offset that the verifier takes for packet access is 0xffff (`MAX_PACKET_OFF` in the
-/// kernel's `kernel/bpf/verifier.c`). The parser stays below 0x7fff: 22 bytes of Ethernet and tags,
-/// 40 of IPv6, eight extension headers of at most 2048 bytes.
-const OFFSET_MASK: usize = 0x7fff;
+/// A head that is longer may be the first part of a jumbo frame. The kernel tells the length of the whole
+/// frame, but asking costs as much as the parser.
+const ORDINARY: usize = 1600;
 
 /// The linear head of the frame, read in place.
-pub struct Linear {
+pub struct Head {
     data: usize,
     end: usize,
     length: usize,
 }
 
-impl Linear {
+impl Head {
     /// Reads the bounds once.
     ///
     /// # Safety
@@ -30,22 +29,29 @@ impl Linear {
     #[inline(always)]
     pub unsafe fn new(ctx: *mut xdp_md) -> Self {
         // SAFETY: the caller's promise.
-        let (length, data, end) = unsafe { (bpf_xdp_get_buff_len(ctx), (*ctx).data, (*ctx).data_end) };
-        Self {
-            data: data as usize,
-            end: end as usize,
-            length: length as usize,
+        let (data, end) = unsafe { ((*ctx).data as usize, (*ctx).data_end as usize) };
+        // The length comes from bounds of its own: were it `end - data`, the compiler would conclude
+        // from a packet length that was checked that headers inside it need no check, which the verifier
+        // cannot follow.
+        // SAFETY: as above.
+        let mut length = unsafe {
+            let data = (&raw const (*ctx).data).read_volatile();
+            (&raw const (*ctx).data_end).read_volatile() as usize - data as usize
+        };
+        if length > ORDINARY {
+            length = frame_length(ctx);
         }
+        Self { data, end, length }
     }
 
-    /// Whether some of the frame lies beyond the linear head.
+    /// Bytes of the frame, if [`Frame::holds`] said yes.
     #[inline(always)]
-    pub fn has_more(&self) -> bool {
-        self.length > self.end - self.data
+    pub fn length(&self) -> usize {
+        self.length
     }
 }
 
-impl Frame for Linear {
+impl Frame for Head {
     #[inline(always)]
     fn read<T: Wire>(&self, offset: usize) -> Option<T> {
         let at = self.data + (offset & OFFSET_MASK);
@@ -56,9 +62,15 @@ impl Frame for Linear {
         Some(unsafe { (at as *const T).read_unaligned() })
     }
 
+    /// Says no as well where more than padding follows: then the frame may go on beyond the head.
     #[inline(always)]
-    fn length(&self) -> usize {
-        self.length
+    fn holds(&self, end: usize) -> bool {
+        self.length.wrapping_sub(end) <= PADDING
+    }
+
+    #[inline(always)]
+    fn rest(&self, _: usize) -> Option<usize> {
+        None
     }
 }
 
@@ -75,11 +87,13 @@ impl Copied {
     /// `ctx` is the context that the kernel passed to the program.
     #[inline(always)]
     pub unsafe fn new(ctx: *mut xdp_md) -> Self {
-        // SAFETY: the caller's promise.
-        Self {
-            ctx,
-            length: unsafe { bpf_xdp_get_buff_len(ctx) } as usize,
-        }
+        Self { ctx, length: frame_length(ctx) }
+    }
+
+    /// Bytes of the frame.
+    #[inline(always)]
+    pub fn length(&self) -> usize {
+        self.length
     }
 }
 
@@ -98,7 +112,19 @@ impl Frame for Copied {
     }
 
     #[inline(always)]
-    fn length(&self) -> usize {
-        self.length
+    fn holds(&self, end: usize) -> bool {
+        end <= self.length
     }
+
+    #[inline(always)]
+    fn rest(&self, offset: usize) -> Option<usize> {
+        self.length.checked_sub(offset)
+    }
+}
+
+/// Bytes of the whole frame.
+#[inline(always)]
+fn frame_length(ctx: *mut xdp_md) -> usize {
+    // SAFETY: only contexts that the kernel passed come here.
+    unsafe { bpf_xdp_get_buff_len(ctx) as usize }
 }

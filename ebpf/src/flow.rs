@@ -73,4 +73,11 @@ impl Flow {
         tcp_flags: None,
         icmp: None,
     };
+
+    /// Whether a parse of the linear head stands for the frame: nothing was amiss, and there was an IP
+    /// packet to tell where the frame ends.
+    #[inline(always)]
+    pub fn is_settled(&self) -> bool {
+        self.malformed.is_none() && self.l3_length.is_some()
+    }
 }

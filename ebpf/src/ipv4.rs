@@ -4,61 +4,68 @@ use sluice_ebpf_common::Malformed;
 
 use crate::{
     flow::{Flow, Fragment},
-    parse::{Frame, Step, be16},
+    parse::{Frame, Step, Wire},
     transport,
 };
 
-const HEADER: usize = 20;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Header {
+    version_and_length: u8,
+    type_of_service: u8,
+    total_length: u16,
+    identification: u16,
+    fragment: u16,
+    time_to_live: u8,
+    protocol: u8,
+    checksum: u16,
+    source: u32,
+    destination: u32,
+}
+
+// SAFETY: integers only, and none of them leaves a gap.
+unsafe impl Wire for Header {}
 
 #[inline(always)]
 pub(crate) fn parse<F: Frame>(frame: &F, offset: usize, flow: &mut Flow) -> Step {
     flow.l3_offset = Some(offset);
-    if !frame.holds(offset + HEADER) {
-        return Err(Malformed::Ipv4Truncated);
-    }
-    let first = frame.read::<u8>(offset).ok_or(Malformed::Ipv4Truncated)?;
-    if first >> 4 != 4 {
+    let header = frame.read::<Header>(offset).ok_or(Malformed::Ipv4Truncated)?;
+    if header.version_and_length >> 4 != 4 {
         return Err(Malformed::Ipv4BadVersion);
     }
-    let header = usize::from(first & 0xf) * 4;
-    if header < HEADER {
+    let header_length = usize::from(header.version_and_length & 0xf) * 4;
+    if header_length < size_of::<Header>() {
         return Err(Malformed::Ipv4HeaderLength);
     }
-    if header > HEADER && !frame.holds(offset + header) {
-        return Err(Malformed::Ipv4OptionsTruncated);
-    }
-    let length = usize::from(be16(frame, offset + 2).ok_or(Malformed::Ipv4Truncated)?);
-    if length < header || !frame.holds(offset + length) {
-        return Err(Malformed::Ipv4TotalLength);
+    let length = usize::from(u16::from_be(header.total_length));
+    if length < header_length || !frame.holds(offset + length) {
+        // Where the options end behind the frame, that is the first damage.
+        let options = frame.holds(offset + header_length);
+        return Err(if options { Malformed::Ipv4TotalLength } else { Malformed::Ipv4OptionsTruncated });
     }
     flow.ip_version = Some(4);
     flow.l3_length = Some(length);
-    addresses(frame, offset, flow)?;
-    let protocol = frame.read::<u8>(offset + 9).ok_or(Malformed::Ipv4Truncated)?;
-    flow.protocol = Some(protocol);
-    let word = be16(frame, offset + 6).ok_or(Malformed::Ipv4Truncated)?;
-    let fragment = if word & FRAGMENT_OFFSET != 0 {
+    flow.source = Some([header.source, 0, 0, 0]);
+    flow.destination = Some([header.destination, 0, 0, 0]);
+    flow.protocol = Some(header.protocol);
+    let fragment = fragment(u16::from_be(header.fragment));
+    flow.fragment = Some(fragment);
+    if fragment == Fragment::Later {
+        return Ok(());
+    }
+    transport::parse(frame, offset + header_length, length - header_length, header.protocol, flow)
+}
+
+#[inline(always)]
+fn fragment(word: u16) -> Fragment {
+    if word & FRAGMENT_OFFSET != 0 {
         Fragment::Later
     } else if word & MORE_FRAGMENTS != 0 {
         Fragment::First
     } else {
         Fragment::None
-    };
-    flow.fragment = Some(fragment);
-    if fragment == Fragment::Later {
-        return Ok(());
     }
-    transport::parse(frame, offset + header, length - header, protocol, flow)
-}
-
-#[inline(always)]
-fn addresses<F: Frame>(frame: &F, offset: usize, flow: &mut Flow) -> Step {
-    let [source, destination] = frame
-        .read::<[u32; 2]>(offset + 12)
-        .ok_or(Malformed::Ipv4Truncated)?;
-    flow.source = Some([source, 0, 0, 0]);
-    flow.destination = Some([destination, 0, 0, 0]);
-    Ok(())
 }

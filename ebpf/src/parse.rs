@@ -11,6 +11,14 @@ use crate::{
 /// A step's result: an error is the place of the damage.
 pub(crate) type Step = Result<(), Malformed>;
 
+/// No header begins behind this: 22 bytes of Ethernet and tags, 40 of IPv6, eight extension headers of at
+/// most 2048 bytes. The largest offset that the verifier takes for packet access is 0xffff
+/// (`MAX_PACKET_OFF` in the kernel's `kernel/bpf/verifier.c`).
+pub(crate) const OFFSET_MASK: usize = 0x7fff;
+
+/// The most that stands behind a packet to make a frame of the least size.
+pub const PADDING: usize = 46;
+
 const ETHERNET_HEADER: usize = 14;
 const VLAN_TAG: usize = 4;
 const ETHER_TYPE_8021Q: u16 = 0x8100;
@@ -36,18 +44,15 @@ unsafe impl<T: Wire, const N: usize> Wire for [T; N] {}
 pub trait Frame {
     /// The value at `offset` bytes from the start, in memory order; `None` if it is not (wholly) there.
     fn read<T: Wire>(&self, offset: usize) -> Option<T>;
-    /// Bytes of the whole frame.
-    fn length(&self) -> usize;
-    /// Whether the whole frame has `length` bytes or more.
-    #[inline(always)]
-    fn holds(&self, length: usize) -> bool {
-        length <= self.length()
-    }
+    /// Whether the frame has `end` bytes or more.
+    fn holds(&self, end: usize) -> bool;
+    /// Bytes from `offset` to the end of the frame; `None` if they are not known.
+    fn rest(&self, offset: usize) -> Option<usize>;
 }
 
 /// Big-endian 16 bits at `offset`.
 #[inline(always)]
-pub(crate) fn be16<F: Frame>(frame: &F, offset: usize) -> Option<u16> {
+fn be16<F: Frame>(frame: &F, offset: usize) -> Option<u16> {
     frame.read::<u16>(offset).map(u16::from_be)
 }
 
@@ -63,11 +68,26 @@ pub fn parse<F: Frame>(frame: &F) -> Flow {
 
 #[inline(always)]
 fn ethernet<F: Frame>(frame: &F, flow: &mut Flow) -> Step {
-    let mut ether_type = be16(frame, ETHERNET_HEADER - 2).ok_or(Malformed::FrameTooShort)?;
-    let mut offset = ETHERNET_HEADER;
+    let ether_type = be16(frame, ETHERNET_HEADER - 2).ok_or(Malformed::FrameTooShort)?;
     flow.ether_type = Some(ether_type);
+    if is_tag(ether_type) {
+        return tagged(frame, ether_type, flow);
+    }
+    // Untagged frames have code of their own, in which the offset is a constant.
+    network(frame, ETHERNET_HEADER, ether_type, flow)
+}
+
+#[inline(always)]
+fn is_tag(ether_type: u16) -> bool {
+    ether_type == ETHER_TYPE_8021Q || ether_type == ETHER_TYPE_8021AD
+}
+
+#[inline(always)]
+fn tagged<F: Frame>(frame: &F, outer: u16, flow: &mut Flow) -> Step {
+    let mut ether_type = outer;
+    let mut offset = ETHERNET_HEADER;
     let mut tag = 0;
-    while ether_type == ETHER_TYPE_8021Q || ether_type == ETHER_TYPE_8021AD {
+    while is_tag(ether_type) {
         if tag == MAX_TAGS {
             return Err(Malformed::VlanDepth);
         }
@@ -78,6 +98,11 @@ fn ethernet<F: Frame>(frame: &F, flow: &mut Flow) -> Step {
         offset += VLAN_TAG;
         tag += 1;
     }
+    network(frame, offset, ether_type, flow)
+}
+
+#[inline(always)]
+fn network<F: Frame>(frame: &F, offset: usize, ether_type: u16, flow: &mut Flow) -> Step {
     match ether_type {
         ETHER_TYPE_IPV4 => ipv4::parse(frame, offset, flow),
         ETHER_TYPE_IPV6 => ipv6::parse(frame, offset, flow),

@@ -4,7 +4,7 @@ use sluice_ebpf_common::Malformed;
 
 use crate::{
     flow::{Flow, Fragment},
-    parse::{Frame, Step, be16},
+    parse::{Frame, Step, Wire},
 };
 
 const ICMP: u8 = 1;
@@ -12,6 +12,45 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
+
+/// Source and destination, as all three protocols begin.
+type Ports = [u16; 2];
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct TcpHeader {
+    ports: Ports,
+    sequence: u32,
+    acknowledgement: u32,
+    data_offset: u8,
+    flags: u8,
+    window: u16,
+    checksum: u16,
+    urgent: u16,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct UdpHeader {
+    ports: Ports,
+    length: u16,
+    checksum: u16,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct SctpHeader {
+    ports: Ports,
+    verification_tag: u32,
+    checksum: u32,
+}
+
+// SAFETY: integers only, and none of them leaves a gap.
+unsafe impl Wire for TcpHeader {}
+// SAFETY: as above.
+unsafe impl Wire for UdpHeader {}
+// SAFETY: as above.
+unsafe impl Wire for SctpHeader {}
 
 /// Parses what stands at `offset`, of which the packet has `length` bytes.
 #[inline(always)]
@@ -23,71 +62,78 @@ pub(crate) fn parse<F: Frame>(
     flow: &mut Flow,
 ) -> Step {
     flow.l4_offset = Some(offset);
-    match protocol {
-        TCP | UDP | SCTP => {
-            ports(frame, offset, length, flow)?;
-            match protocol {
-                TCP => tcp(frame, offset, length, flow),
-                UDP => udp(frame, offset, length, flow),
-                _ => at_least(length, 12),
-            }
-        }
-        ICMP | ICMPV6 => icmp(frame, offset, length, flow),
-        _ => Ok(()),
+    let result = match protocol {
+        UDP => udp(frame, offset, length, flow),
+        TCP => tcp(frame, offset, length, flow),
+        SCTP => sctp(frame, offset, length, flow),
+        ICMP | ICMPV6 => return icmp(frame, offset, length, flow),
+        _ => return Ok(()),
+    };
+    // A cut header may still have its ports, and then they count.
+    if result == Err(Malformed::L4Truncated)
+        && let Some(ports) = header(frame, offset, length)
+    {
+        set_ports(ports, flow);
     }
+    result
+}
+
+/// The header at `offset`, if it lies inside the packet.
+#[inline(always)]
+fn header<F: Frame, T: Wire>(frame: &F, offset: usize, length: usize) -> Option<T> {
+    if length < size_of::<T>() { None } else { frame.read(offset) }
 }
 
 #[inline(always)]
-fn at_least(length: usize, header: usize) -> Step {
-    if length < header {
-        Err(Malformed::L4Truncated)
-    } else {
-        Ok(())
-    }
-}
-
-#[inline(always)]
-fn ports<F: Frame>(frame: &F, offset: usize, length: usize, flow: &mut Flow) -> Step {
-    at_least(length, 4)?;
-    let [source, destination] = frame.read::<[u16; 2]>(offset).ok_or(Malformed::L4Truncated)?;
+fn set_ports([source, destination]: Ports, flow: &mut Flow) {
     flow.source_port = Some(u16::from_be(source));
     flow.destination_port = Some(u16::from_be(destination));
-    Ok(())
 }
 
 #[inline(always)]
 fn tcp<F: Frame>(frame: &F, offset: usize, length: usize, flow: &mut Flow) -> Step {
-    at_least(length, 20)?;
-    let [data_offset, flags] = frame.read::<[u8; 2]>(offset + 12).ok_or(Malformed::L4Truncated)?;
-    let header = usize::from(data_offset >> 4) * 4;
+    let header: TcpHeader = header(frame, offset, length).ok_or(Malformed::L4Truncated)?;
+    set_ports(header.ports, flow);
+    let header_length = usize::from(header.data_offset >> 4) * 4;
     // The options of a first fragment may go on in the next one: the host puts them together first.
-    let whole = flow.fragment == Some(Fragment::None);
-    if header < 20 || (whole && header > length) {
+    if header_length < size_of::<TcpHeader>() {
         return Err(Malformed::TcpDataOffset);
     }
-    flow.tcp_flags = Some(flags);
+    if header_length > length && flow.fragment == Some(Fragment::None) {
+        return Err(Malformed::TcpDataOffset);
+    }
+    flow.tcp_flags = Some(header.flags);
     Ok(())
 }
 
 #[inline(always)]
 fn udp<F: Frame>(frame: &F, offset: usize, length: usize, flow: &mut Flow) -> Step {
-    at_least(length, 8)?;
-    let udp_length = usize::from(be16(frame, offset + 4).ok_or(Malformed::L4Truncated)?);
+    let header: UdpHeader = header(frame, offset, length).ok_or(Malformed::L4Truncated)?;
+    set_ports(header.ports, flow);
+    let udp_length = usize::from(u16::from_be(header.length));
     // Over IPv6 a length of 0 means "to the end of the packet" (RFC 2675), and the host takes it.
     if udp_length == 0 && flow.ip_version == Some(6) {
         return Ok(());
     }
     // The length is that of the whole datagram, of which a first fragment holds a part.
-    let whole = flow.fragment == Some(Fragment::None);
-    if udp_length < 8 || (whole && udp_length > length) {
+    if udp_length < size_of::<UdpHeader>() {
+        return Err(Malformed::UdpLength);
+    }
+    if udp_length > length && flow.fragment == Some(Fragment::None) {
         return Err(Malformed::UdpLength);
     }
     Ok(())
 }
 
 #[inline(always)]
+fn sctp<F: Frame>(frame: &F, offset: usize, length: usize, flow: &mut Flow) -> Step {
+    let header: SctpHeader = header(frame, offset, length).ok_or(Malformed::L4Truncated)?;
+    set_ports(header.ports, flow);
+    Ok(())
+}
+
+#[inline(always)]
 fn icmp<F: Frame>(frame: &F, offset: usize, length: usize, flow: &mut Flow) -> Step {
-    at_least(length, 2)?;
-    flow.icmp = Some(frame.read::<[u8; 2]>(offset).ok_or(Malformed::L4Truncated)?);
-    at_least(length, 8)
+    flow.icmp = Some(header(frame, offset, length).ok_or(Malformed::L4Truncated)?);
+    if length < 8 { Err(Malformed::L4Truncated) } else { Ok(()) }
 }

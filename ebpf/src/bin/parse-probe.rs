@@ -11,7 +11,7 @@ mod xdp {
         programs::XdpContext,
     };
     use sluice_ebpf::{
-        context::{Copied, Linear},
+        context::{Copied, Head},
         flow::Flow,
         parse::parse,
         words::{self, Words},
@@ -22,15 +22,21 @@ mod xdp {
 
     #[xdp(frags)]
     pub fn parse_probe(ctx: XdpContext) -> u32 {
-        // SAFETY: the context is the one that the kernel passed.
-        let frame = unsafe { Linear::new(ctx.ctx) };
-        let flow = parse(&frame);
-        if flow.malformed.is_some() && frame.has_more() {
+        if !store_head(ctx.ctx) {
             store_copied(ctx.ctx);
-        } else {
-            store(&flow);
         }
         xdp_action::XDP_PASS
+    }
+
+    // Both stay out of line, so that one's stack is gone before the other's begins.
+    #[inline(never)]
+    fn store_head(ctx: *mut xdp_md) -> bool {
+        // SAFETY: the context is the one that the kernel passed.
+        let flow = parse(&unsafe { Head::new(ctx) });
+        if flow.is_settled() {
+            store(&flow);
+        }
+        flow.is_settled()
     }
 
     #[inline(never)]

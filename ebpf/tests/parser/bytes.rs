@@ -2,7 +2,7 @@
 
 use sluice_ebpf::{
     flow::Flow,
-    parse::{Frame, Wire, parse},
+    parse::{Frame, PADDING, Wire, parse},
 };
 
 /// A whole frame.
@@ -15,24 +15,33 @@ impl Frame for Bytes<'_> {
         Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
     }
 
-    fn length(&self) -> usize {
-        self.0.len()
+    fn holds(&self, end: usize) -> bool {
+        end <= self.0.len()
+    }
+
+    fn rest(&self, offset: usize) -> Option<usize> {
+        self.0.len().checked_sub(offset)
     }
 }
 
-/// A frame of which only the first bytes can be read in place, as with a jumbo frame in a driver.
+/// The first bytes of a frame, as the program reads them in place; see `Head` in `src/context.rs`.
 pub struct Head<'a> {
-    pub frame: &'a [u8],
-    pub linear: usize,
+    pub bytes: &'a [u8],
+    /// Bytes of the head; for a jumbo frame bytes of the frame.
+    pub length: usize,
 }
 
 impl Frame for Head<'_> {
     fn read<T: Wire>(&self, offset: usize) -> Option<T> {
-        Bytes(&self.frame[..self.linear]).read(offset)
+        Bytes(self.bytes).read(offset)
     }
 
-    fn length(&self) -> usize {
-        self.frame.len()
+    fn holds(&self, end: usize) -> bool {
+        self.length.wrapping_sub(end) <= PADDING
+    }
+
+    fn rest(&self, _: usize) -> Option<usize> {
+        None
     }
 }
 

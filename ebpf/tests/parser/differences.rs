@@ -17,20 +17,13 @@ fn ethernet(parts: &[&[u8]]) -> Vec<u8> {
 
 fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
     let length = u8::try_from(20 + payload.len()).unwrap();
-    let header = [
-        0x45, 0, 0, length, 0, 1, 0, 0, 64, protocol, 0, 0, 192, 0, 2, 10, 198, 51, 100, 20,
-    ];
+    let header = [0x45, 0, 0, length, 0, 1, 0, 0, 64, protocol, 0, 0, 192, 0, 2, 10, 198, 51, 100, 20];
     ethernet(&[&[8, 0], &header, payload])
 }
 
 fn ipv6_of_length(length: u16, next: u8, payload: &[u8]) -> Vec<u8> {
     let [high, low] = length.to_be_bytes();
-    ethernet(&[
-        &[0x86, 0xdd, 0x60, 0, 0, 0, high, low, next, 64],
-        &[1; 16],
-        &[2; 16],
-        payload,
-    ])
+    ethernet(&[&[0x86, 0xdd, 0x60, 0, 0, 0, high, low, next, 64], &[1; 16], &[2; 16], payload])
 }
 
 fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
@@ -53,25 +46,16 @@ fn type_0x9100_is_no_tag() {
     let frame = ethernet(&[&[0x91, 0, 0, 5], &ipv4(UDP, &UDP_TO_9)[12..]]);
     assert_eq!(oracle::read(&frame).unwrap().destination_port, Some(9));
     let flow = known(&frame);
-    assert_eq!(
-        (flow.ether_type, flow.vlans, flow.protocol),
-        (Some(0x9100), [None; 2], None)
-    );
+    assert_eq!((flow.ether_type, flow.vlans, flow.protocol), (Some(0x9100), [None; 2], None));
 }
 
 /// R1: the third tag is not parsed, and is counted, since the host may deliver it.
 #[test]
 fn a_third_tag_ends_the_parse() {
-    let frame = ethernet(&[
-        &[0x81, 0, 0, 1, 0x81, 0, 0, 2, 0x81, 0, 0, 3],
-        &ipv4(UDP, &UDP_TO_9)[12..],
-    ]);
+    let frame = ethernet(&[&[0x81, 0, 0, 1, 0x81, 0, 0, 2, 0x81, 0, 0, 3], &ipv4(UDP, &UDP_TO_9)[12..]]);
     assert_eq!(oracle::read(&frame).unwrap().destination_port, Some(9));
     let flow = parsed(&frame);
-    assert_eq!(
-        (flow.malformed, flow.protocol),
-        (Some(Malformed::VlanDepth), None)
-    );
+    assert_eq!((flow.malformed, flow.protocol), (Some(Malformed::VlanDepth), None));
     assert_eq!(flow.vlans, [Some(1), Some(2)]);
 }
 
@@ -89,10 +73,7 @@ fn a_first_fragment_has_ports() {
     let mut frame = ipv4(UDP, &[0x0f, 0xa0, 0, 9, 7, 0xd8, 0, 0]);
     frame[20] = 0x20;
     let flow = known(&frame);
-    assert_eq!(
-        (flow.fragment, flow.destination_port),
-        (Some(Fragment::First), Some(9))
-    );
+    assert_eq!((flow.fragment, flow.destination_port), (Some(Fragment::First), Some(9)));
 }
 
 /// R2: what follows in a later fragment is payload, though it may look like an extension header.
@@ -127,28 +108,20 @@ fn payload_length_0_elsewhere_means_no_payload() {
     let frame = ipv6_of_length(0, UDP, &UDP_TO_9);
     assert_eq!(oracle::read(&frame).unwrap().destination_port, Some(9));
     let flow = parsed(&frame);
-    assert_eq!(
-        (flow.malformed, flow.destination_port),
-        (Some(Malformed::L4Truncated), None)
-    );
+    assert_eq!((flow.malformed, flow.destination_port), (Some(Malformed::L4Truncated), None));
 }
 
 /// R1: more than eight extension headers are not parsed, and are counted.
 #[test]
 fn a_ninth_extension_header_ends_the_parse() {
     let walk = |count: usize| {
-        let chain: Vec<u8> = (1..=count)
-            .flat_map(|n| options(if n == count { UDP } else { 60 }))
-            .collect();
+        let chain: Vec<u8> = (1..=count).flat_map(|n| options(if n == count { UDP } else { 60 })).collect();
         ipv6(60, &[&chain[..], &UDP_TO_9].concat())
     };
     assert_eq!(known(&walk(8)).destination_port, Some(9));
     assert_eq!(oracle::read(&walk(9)).unwrap().destination_port, Some(9));
     let flow = parsed(&walk(9));
-    assert_eq!(
-        (flow.malformed, flow.protocol),
-        (Some(Malformed::Ipv6ExtensionDepth), None)
-    );
+    assert_eq!((flow.malformed, flow.protocol), (Some(Malformed::Ipv6ExtensionDepth), None));
 }
 
 /// R1: an authentication header without its fields is for the host to refuse.
@@ -162,16 +135,10 @@ fn an_authentication_header_of_8_bytes_is_walked() {
 /// Extension headers are an IPv6 matter: over IPv4 the protocol is what the header says.
 #[test]
 fn an_authentication_header_in_ipv4_is_a_protocol() {
-    let frame = ipv4(
-        51,
-        &[&[UDP, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1][..], &UDP_TO_9].concat(),
-    );
+    let frame = ipv4(51, &[&[UDP, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1][..], &UDP_TO_9].concat());
     assert_eq!(oracle::read(&frame).unwrap().protocol, Some(UDP));
     let flow = known(&frame);
-    assert_eq!(
-        (flow.protocol, flow.l4_offset, flow.destination_port),
-        (Some(51), Some(34), None)
-    );
+    assert_eq!((flow.protocol, flow.l4_offset, flow.destination_port), (Some(51), Some(34), None));
 }
 
 /// R1: the host drops it (over IPv6 it would take it, see the next test).
@@ -180,10 +147,7 @@ fn udp_length_0_over_ipv4_is_malformed() {
     let frame = ipv4(UDP, &[0x0f, 0xa0, 0, 9, 0, 0, 0, 0]);
     assert_eq!(oracle::read(&frame).unwrap().destination_port, Some(9));
     let flow = parsed(&frame);
-    assert_eq!(
-        (flow.malformed, flow.destination_port),
-        (Some(Malformed::UdpLength), Some(9))
-    );
+    assert_eq!((flow.malformed, flow.destination_port), (Some(Malformed::UdpLength), Some(9)));
 }
 
 /// R1: the host takes it, and so do both parsers.

@@ -65,13 +65,7 @@ fn network_4(frame: &[u8], ipv4: &Ipv4Slice<'_>, flow: &mut Flow) {
     flow.destination = Some([u32::from_ne_bytes(header.destination()), 0, 0, 0]);
     let fragment = place(header.fragments_offset().value(), header.more_fragments());
     flow.fragment = Some(fragment);
-    upper(
-        frame,
-        ipv4.payload_ip_number(),
-        ipv4.payload().payload,
-        fragment,
-        flow,
-    );
+    upper(frame, ipv4.payload_ip_number(), ipv4.payload().payload, fragment, flow);
 }
 
 fn network_6(frame: &[u8], ipv6: &Ipv6Slice<'_>, flow: &mut Flow) {
@@ -94,13 +88,7 @@ fn network_6(frame: &[u8], ipv6: &Ipv6Slice<'_>, flow: &mut Flow) {
         })
         .unwrap_or(Fragment::None);
     flow.fragment = Some(fragment);
-    upper(
-        frame,
-        ipv6.payload().ip_number,
-        ipv6.payload().payload,
-        fragment,
-        flow,
-    );
+    upper(frame, ipv6.payload().ip_number, ipv6.payload().payload, fragment, flow);
 }
 
 /// A later fragment has no transport header (R2).

@@ -14,22 +14,9 @@ pub struct Packet {
 
 #[derive(Clone, Debug)]
 pub enum Network {
-    Ipv4 {
-        addresses: [u8; 8],
-        options: Vec<u8>,
-        fragment: Fragment,
-        transport: Transport,
-    },
-    Ipv6 {
-        addresses: [u8; 32],
-        extensions: Vec<Extension>,
-        fragment: Option<Fragment>,
-        transport: Transport,
-    },
-    Other {
-        ether_type: u16,
-        payload: Vec<u8>,
-    },
+    Ipv4 { addresses: [u8; 8], options: Vec<u8>, fragment: Fragment, transport: Transport },
+    Ipv6 { addresses: [u8; 32], extensions: Vec<Extension>, fragment: Option<Fragment>, transport: Transport },
+    Other { ether_type: u16, payload: Vec<u8> },
 }
 
 /// The fields of the IPv4 header or of the IPv6 fragment header.
@@ -49,30 +36,11 @@ pub struct Extension {
 
 #[derive(Clone, Debug)]
 pub enum Transport {
-    Tcp {
-        ports: [u8; 4],
-        flags: u8,
-        options: Vec<u8>,
-        payload: Vec<u8>,
-    },
-    Udp {
-        ports: [u8; 4],
-        payload: Vec<u8>,
-    },
-    Sctp {
-        ports: [u8; 4],
-        payload: Vec<u8>,
-    },
-    Icmp {
-        protocol: u8,
-        kind: u8,
-        code: u8,
-        payload: Vec<u8>,
-    },
-    Other {
-        protocol: u8,
-        payload: Vec<u8>,
-    },
+    Tcp { ports: [u8; 4], flags: u8, options: Vec<u8>, payload: Vec<u8> },
+    Udp { ports: [u8; 4], payload: Vec<u8> },
+    Sctp { ports: [u8; 4], payload: Vec<u8> },
+    Icmp { protocol: u8, kind: u8, code: u8, payload: Vec<u8> },
+    Other { protocol: u8, payload: Vec<u8> },
 }
 
 pub const FRAGMENT_HEADER: u8 = 44;
@@ -96,18 +64,12 @@ impl Packet {
 impl Network {
     fn bytes(&self) -> (u16, Vec<u8>) {
         match self {
-            Self::Ipv4 {
-                addresses,
-                options,
-                fragment,
-                transport,
-            } => (0x0800, ipv4(addresses, options, fragment, transport)),
-            Self::Ipv6 {
-                addresses,
-                extensions,
-                fragment,
-                transport,
-            } => (0x86dd, ipv6(addresses, extensions, fragment.as_ref(), transport)),
+            Self::Ipv4 { addresses, options, fragment, transport } => {
+                (0x0800, ipv4(addresses, options, fragment, transport))
+            }
+            Self::Ipv6 { addresses, extensions, fragment, transport } => {
+                (0x86dd, ipv6(addresses, extensions, fragment.as_ref(), transport))
+            }
             Self::Other { ether_type, payload } => (*ether_type, payload.clone()),
         }
     }
@@ -139,21 +101,11 @@ fn ipv6(
     if let Some(Fragment { offset, more }) = fragment {
         let word = offset << 3 | u16::from(*more);
         let body = [&word.to_be_bytes()[..], &[0, 0, 0, 7]].concat();
-        headers.push(Extension {
-            kind: FRAGMENT_HEADER,
-            body,
-        });
+        headers.push(Extension { kind: FRAGMENT_HEADER, body });
     }
-    let next: Vec<u8> = headers
-        .iter()
-        .map(|header| header.kind)
-        .chain([protocol])
-        .collect();
-    let chain: Vec<u8> = headers
-        .iter()
-        .zip(&next[1..])
-        .flat_map(|(header, next)| header.bytes(*next))
-        .collect();
+    let next: Vec<u8> = headers.iter().map(|header| header.kind).chain([protocol]).collect();
+    let chain: Vec<u8> =
+        headers.iter().zip(&next[1..]).flat_map(|(header, next)| header.bytes(*next)).collect();
     let mut packet = vec![0x60, 0, 0, 0];
     packet.extend(u16::try_from(chain.len() + payload.len()).unwrap().to_be_bytes());
     packet.extend([next[0], 64]);
@@ -179,31 +131,9 @@ impl Transport {
     /// The protocol number, and header and payload.
     fn bytes(&self) -> (u8, Vec<u8>) {
         match self {
-            Self::Tcp {
-                ports,
-                flags,
-                options,
-                payload,
-            } => {
+            Self::Tcp { ports, flags, options, payload } => {
                 let data_offset = u8::try_from(20 + options.len()).unwrap() / 4 << 4;
-                let rest = [
-                    0,
-                    0,
-                    0,
-                    1,
-                    0,
-                    0,
-                    0,
-                    0,
-                    data_offset,
-                    *flags,
-                    0xfa,
-                    0xf0,
-                    0,
-                    0,
-                    0,
-                    0,
-                ];
+                let rest = [0, 0, 0, 1, 0, 0, 0, 0, data_offset, *flags, 0xfa, 0xf0, 0, 0, 0, 0];
                 (6, [&ports[..], &rest, options, payload].concat())
             }
             Self::Udp { ports, payload } => {
@@ -211,15 +141,9 @@ impl Transport {
                 (17, [&ports[..], &length, &[0, 0], payload].concat())
             }
             Self::Sctp { ports, payload } => (132, [&ports[..], &[0; 8], payload].concat()),
-            Self::Icmp {
-                protocol,
-                kind,
-                code,
-                payload,
-            } => (
-                *protocol,
-                [&[*kind, *code, 0, 0, 0, 0, 0, 0], &payload[..]].concat(),
-            ),
+            Self::Icmp { protocol, kind, code, payload } => {
+                (*protocol, [&[*kind, *code, 0, 0, 0, 0, 0, 0], &payload[..]].concat())
+            }
             Self::Other { protocol, payload } => (*protocol, payload.clone()),
         }
     }
@@ -239,12 +163,7 @@ fn ipv4s() -> impl Strategy<Value = Network> {
     // etherparse looks behind an authentication header in IPv4: see `differences`.
     let transport = transports(1).prop_filter("no AH in IPv4", |transport| !transport.is(AUTHENTICATION));
     (any::<[u8; 8]>(), multiples(0..=10, 4), fragments(), transport).prop_map(
-        |(addresses, options, fragment, transport)| Network::Ipv4 {
-            addresses,
-            options,
-            fragment,
-            transport,
-        },
+        |(addresses, options, fragment, transport)| Network::Ipv4 { addresses, options, fragment, transport },
     )
 }
 
@@ -252,28 +171,19 @@ fn ipv6s() -> impl Strategy<Value = Network> {
     // etherparse takes a hop-by-hop header in the first place only, and walks on behind later fragments
     // (see `differences`), so these are generated elsewhere.
     let first = proptest::option::of(options_header(0));
-    let more = vec(
-        prop_oneof![options_header(43), options_header(60), authentication()],
-        0..6,
-    );
+    let more = vec(prop_oneof![options_header(43), options_header(60), authentication()], 0..6);
     let extensions = (first, more).prop_map(|(first, more)| first.into_iter().chain(more).collect());
     let transport = transports(58).prop_filter("no extension header", |transport| {
-        ![0, 43, FRAGMENT_HEADER, AUTHENTICATION, 60]
-            .iter()
-            .any(|kind| transport.is(*kind))
+        ![0, 43, FRAGMENT_HEADER, AUTHENTICATION, 60].iter().any(|kind| transport.is(*kind))
     });
-    (
-        any::<[u8; 32]>(),
-        extensions,
-        proptest::option::of(fragments()),
-        transport,
-    )
-        .prop_map(|(addresses, extensions, fragment, transport)| Network::Ipv6 {
+    (any::<[u8; 32]>(), extensions, proptest::option::of(fragments()), transport).prop_map(
+        |(addresses, extensions, fragment, transport)| Network::Ipv6 {
             addresses,
             extensions,
             fragment,
             transport,
-        })
+        },
+    )
 }
 
 fn others() -> impl Strategy<Value = Network> {
@@ -301,29 +211,19 @@ fn options_header(kind: u8) -> impl Strategy<Value = Extension> {
 fn authentication() -> impl Strategy<Value = Extension> {
     (1..6_usize)
         .prop_flat_map(|words| vec(any::<u8>(), 6 + words * 4))
-        .prop_map(|body| Extension {
-            kind: AUTHENTICATION,
-            body,
-        })
+        .prop_map(|body| Extension { kind: AUTHENTICATION, body })
 }
 
 fn transports(icmp: u8) -> impl Strategy<Value = Transport> {
     let payload = || vec(any::<u8>(), 0..40);
     prop_oneof![
-        (any::<[u8; 4]>(), any::<u8>(), multiples(0..=10, 4), payload()).prop_map(
-            |(ports, flags, options, payload)| Transport::Tcp {
-                ports,
-                flags,
-                options,
-                payload
-            }
-        ),
+        (any::<[u8; 4]>(), any::<u8>(), multiples(0..=10, 4), payload())
+            .prop_map(|(ports, flags, options, payload)| Transport::Tcp { ports, flags, options, payload }),
         (any::<[u8; 4]>(), payload()).prop_map(|(ports, payload)| Transport::Udp { ports, payload }),
         (any::<[u8; 4]>(), payload()).prop_map(|(ports, payload)| Transport::Sctp { ports, payload }),
         icmps(icmp),
         any::<u8>()
-            .prop_filter("not one that is read", |number| ![1, 2, 6, 17, 58, 132]
-                .contains(number))
+            .prop_filter("not one that is read", |number| ![1, 2, 6, 17, 58, 132].contains(number))
             .prop_flat_map(
                 move |protocol| payload().prop_map(move |payload| Transport::Other { protocol, payload })
             ),
@@ -334,12 +234,7 @@ fn icmps(protocol: u8) -> impl Strategy<Value = Transport> {
     // etherparse insists on the length of ICMP timestamps: see `differences`.
     (any::<u8>(), any::<u8>(), vec(any::<u8>(), 0..40))
         .prop_filter("no timestamp", |(kind, ..)| ![13, 14].contains(kind))
-        .prop_map(move |(kind, code, payload)| Transport::Icmp {
-            protocol,
-            kind,
-            code,
-            payload,
-        })
+        .prop_map(move |(kind, code, payload)| Transport::Icmp { protocol, kind, code, payload })
 }
 
 /// Some bytes, in multiples of `unit`.

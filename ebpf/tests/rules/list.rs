@@ -40,11 +40,8 @@ impl Rule {
 
     fn takes_port(&self, port: Option<u16>) -> bool {
         self.ports.is_empty()
-            || port.is_some_and(|port| {
-                self.ports
-                    .iter()
-                    .any(|(first, last)| (*first..=*last).contains(&port))
-            })
+            || port
+                .is_some_and(|port| self.ports.iter().any(|(first, last)| (*first..=*last).contains(&port)))
     }
 }
 
@@ -55,18 +52,12 @@ impl List {
         for (number, rule) in self.rules.iter().enumerate() {
             if rule.takes_protocol(flow.protocol) && rule.takes_port(flow.destination_port) {
                 if rule.action != Action::Count {
-                    return Decision {
-                        terminal: Some(number),
-                        counting,
-                    };
+                    return Decision { terminal: Some(number), counting };
                 }
                 counting.push(number);
             }
         }
-        Decision {
-            terminal: None,
-            counting,
-        }
+        Decision { terminal: None, counting }
     }
 
     pub fn tables(&self) -> Box<Tables> {
@@ -95,17 +86,12 @@ impl List {
     /// Gives ports that the same rules take the same class. Between two bounds the rules do not change.
     fn classes(&self, tables: &mut Tables) {
         let ranges = self.rules.iter().flat_map(|rule| &rule.ports);
-        let bounds: BTreeSet<u16> = ranges
-            .flat_map(|(first, last)| [*first, last.saturating_add(1)])
-            .chain([0])
-            .collect();
+        let bounds: BTreeSet<u16> =
+            ranges.flat_map(|(first, last)| [*first, last.saturating_add(1)]).chain([0]).collect();
         let mut classes: Vec<u64> = vec![];
         for bound in bounds {
             let bits = self.bits(|rule| rule.takes_port(Some(bound)));
-            let class = classes
-                .iter()
-                .position(|known| *known == bits)
-                .unwrap_or(classes.len());
+            let class = classes.iter().position(|known| *known == bits).unwrap_or(classes.len());
             if class == classes.len() {
                 classes.push(bits);
             }
@@ -115,12 +101,7 @@ impl List {
     }
 
     fn bits(&self, accepts: impl Fn(&Rule) -> bool) -> u64 {
-        self.rules
-            .iter()
-            .enumerate()
-            .filter(|(_, rule)| accepts(rule))
-            .map(|(number, _)| 1 << number)
-            .sum()
+        self.rules.iter().enumerate().filter(|(_, rule)| accepts(rule)).map(|(number, _)| 1 << number).sum()
     }
 }
 
@@ -135,12 +116,7 @@ pub fn lists() -> impl Strategy<Value = List> {
         let rules = rules.into_iter().zip(slots);
         List {
             rules: rules
-                .map(|((protocol, ports, action), slot)| Rule {
-                    protocol,
-                    ports,
-                    action,
-                    slot,
-                })
+                .map(|((protocol, ports, action), slot)| Rule { protocol, ports, action, slot })
                 .collect(),
         }
     })

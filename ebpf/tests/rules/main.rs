@@ -62,10 +62,7 @@ fn expected(list: &List, flow: &Flow) -> (Outcome, Vec<usize>) {
 
 /// The slots that hold one frame of 60 bytes; any other that is not empty fails the test.
 fn counted(counters: &[Counter]) -> Vec<usize> {
-    let one = Counter {
-        packets: 1,
-        bytes: 60,
-    };
+    let one = Counter { packets: 1, bytes: 60 };
     let (ones, rest): (Vec<_>, Vec<_>) = counters
         .iter()
         .enumerate()
@@ -79,11 +76,7 @@ fn counted(counters: &[Counter]) -> Vec<usize> {
 fn flows() -> impl Strategy<Value = Vec<Flow>> {
     let port = prop_oneof![list::ports(), any::<u16>()];
     let malformed = select(Malformed::ALL);
-    let flow = (
-        option::weighted(0.9, list::protocols()),
-        option::weighted(0.9, port),
-        option::of(malformed),
-    )
+    let flow = (option::weighted(0.9, list::protocols()), option::weighted(0.9, port), option::of(malformed))
         .prop_map(|(protocol, destination_port, malformed)| Flow {
             protocol,
             destination_port,
@@ -96,15 +89,8 @@ fn flows() -> impl Strategy<Value = Vec<Flow>> {
 #[test]
 fn without_rules_every_packet_passes_unmatched() {
     let mut counters = Box::new(Counters::ZERO);
-    let flow = Flow {
-        protocol: Some(17),
-        destination_port: Some(9),
-        ..Flow::UNKNOWN
-    };
-    assert_eq!(
-        account(&Tables::EMPTY, &flow, 42, &mut counters),
-        Outcome::PassNoMatch
-    );
+    let flow = Flow { protocol: Some(17), destination_port: Some(9), ..Flow::UNKNOWN };
+    assert_eq!(account(&Tables::EMPTY, &flow, 42, &mut counters), Outcome::PassNoMatch);
     assert_eq!(counters.packets(), 1);
 }
 
@@ -113,50 +99,24 @@ fn sixty_four_rules_are_all_reached() {
     let rule = |number: u16| Rule {
         protocol: Some(17),
         ports: vec![(number, number)],
-        action: if number % 2 == 0 {
-            Action::Drop
-        } else {
-            Action::Pass
-        },
+        action: if number % 2 == 0 { Action::Drop } else { Action::Pass },
         slot: 1023 - number,
     };
-    let list = List {
-        rules: (0..64).map(rule).collect(),
-    };
+    let list = List { rules: (0..64).map(rule).collect() };
     let tables = list.tables();
     for number in 0..64 {
-        let flow = Flow {
-            protocol: Some(17),
-            destination_port: Some(number),
-            ..Flow::UNKNOWN
-        };
+        let flow = Flow { protocol: Some(17), destination_port: Some(number), ..Flow::UNKNOWN };
         let found = classify(&tables, &flow);
-        assert_eq!(
-            found,
-            Match {
-                terminal: 1 << number,
-                counting: 0
-            }
-        );
+        assert_eq!(found, Match { terminal: 1 << number, counting: 0 });
         assert_eq!(slot(&tables, found.terminal), usize::from(1023 - number));
     }
 }
 
 #[test]
 fn sixty_four_counting_rules_are_all_counted() {
-    let rule = |slot| Rule {
-        protocol: None,
-        ports: vec![],
-        action: Action::Count,
-        slot,
-    };
-    let list = List {
-        rules: (100..164).map(rule).collect(),
-    };
+    let rule = |slot| Rule { protocol: None, ports: vec![], action: Action::Count, slot };
+    let list = List { rules: (100..164).map(rule).collect() };
     let mut counters = Box::new(Counters::ZERO);
-    assert_eq!(
-        account(&list.tables(), &Flow::UNKNOWN, 60, &mut counters),
-        Outcome::PassNoMatch
-    );
+    assert_eq!(account(&list.tables(), &Flow::UNKNOWN, 60, &mut counters), Outcome::PassNoMatch);
     assert_eq!(counted(&counters.rules), (100..164).collect::<Vec<_>>());
 }
