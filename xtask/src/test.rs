@@ -28,7 +28,7 @@ pub fn run() -> Result<()> {
     let target = std::path::absolute(target)?;
     let skip_log = target.join("skipped-tests.log");
     remove_if_there(&skip_log)?;
-    let tests = run_tests(&target.join("nextest/default/junit.xml"), &skip_log)?;
+    let tests = run_tests(&target.join("nextest/all/junit.xml"), &skip_log)?;
     let skips = skips(&fs::read_to_string(&skip_log).unwrap_or_default());
     let mut summary = sum_up(&tests, &skips);
     if sources::have_doc_tests()? {
@@ -46,7 +46,7 @@ pub fn run() -> Result<()> {
 
 fn run_tests(report: &Path, skip_log: &Path) -> Result<Vec<TestCase>> {
     remove_if_there(report)?;
-    let status = command("cargo nextest run --workspace --all-targets --cargo-quiet")?
+    let status = command("cargo nextest run --profile all --workspace --all-targets --cargo-quiet")?
         .env("TESTKIT_SKIP_LOG", skip_log)
         // A run of all the tests changes nothing in the tree; `cargo nextest run` alone writes new snapshots.
         .env("INSTA_UPDATE", env::var_os("INSTA_UPDATE").unwrap_or_else(|| "no".into()))
