@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask --help` lists them. Nothing here is shipped.
 #![forbid(unsafe_code)]
 
+mod demo;
 mod generate;
 mod junit;
 mod lint;
@@ -22,6 +23,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// Show on real packets that a policy does its job; needs root.
+    Demo,
     /// Write the files that are generated from the sources, and are committed.
     Generate {
         /// Write nothing; fail if a file is not as it would be written.
@@ -48,6 +51,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("find the workspace")?;
     env::set_current_dir(root).with_context(|| format!("enter {}", root.display()))?;
     match &arguments.chore {
+        Chore::Demo => demo::run(),
         Chore::Generate { check } => generate::run(*check),
         Chore::Lint => lint::run(),
         Chore::Test => test::run(),
