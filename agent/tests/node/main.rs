@@ -9,6 +9,7 @@ mod foreign;
 mod harness;
 mod idle;
 mod interfaces;
+mod latency;
 mod lifecycle;
 mod modes;
 mod traffic;
