@@ -15,17 +15,19 @@ pub struct Match {
 
 /// Finds the rules that match `flow`.
 #[inline(always)]
+#[must_use]
 pub fn classify(tables: &Tables, flow: &Flow) -> Match {
     let bits = matching(tables, flow);
     let stop = bits & (tables.drop | tables.pass);
-    let terminal = stop & stop.wrapping_neg();
+    let terminal = stop.isolate_lowest_one();
     // The bits below the terminal one; all of them where there is none.
     Match { terminal, counting: bits & tables.count & terminal.wrapping_sub(1) }
 }
 
 #[inline(always)]
 fn matching(tables: &Tables, flow: &Flow) -> u64 {
-    let mut bits = tables.drop | tables.pass | tables.count;
+    // Bits without a rule have no action either, and fall out with it.
+    let mut bits = u64::MAX;
     if tables.fields & FIELD_PROTOCOL != 0 {
         bits &= match flow.protocol {
             Some(protocol) => tables.protocol[usize::from(protocol)],
@@ -46,6 +48,7 @@ fn matching(tables: &Tables, flow: &Flow) -> u64 {
 
 /// The counter slot of the rule whose bit is the lowest in `bits`, which must not be 0.
 #[inline(always)]
+#[must_use]
 pub fn slot(tables: &Tables, bits: u64) -> usize {
     // The masks change nothing; they tell the verifier the bounds.
     let rule = bits.trailing_zeros() as usize & (MAX_RULES - 1);

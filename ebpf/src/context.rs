@@ -30,21 +30,20 @@ impl Head {
     pub unsafe fn new(ctx: *mut xdp_md) -> Self {
         // SAFETY: the caller's promise.
         let (data, end) = unsafe { ((*ctx).data as usize, (*ctx).data_end as usize) };
-        // The length comes from bounds of its own: were it `end - data`, the compiler would conclude
-        // from a packet length that was checked that headers inside it need no check, which the verifier
+        // The length comes from an end of its own: were it `end - data`, the compiler would conclude from
+        // a packet length that was checked that headers inside it need no check, which the verifier
         // cannot follow.
         // SAFETY: as above.
-        let mut length = unsafe {
-            let data = (&raw const (*ctx).data).read_volatile();
-            (&raw const (*ctx).data_end).read_volatile() as usize - data as usize
-        };
+        let own_end = unsafe { (&raw const (*ctx).data_end).read_volatile() as usize };
+        let mut length = own_end - data;
         if length > ORDINARY {
             length = frame_length(ctx);
         }
         Self { data, end, length }
     }
 
-    /// Bytes of the frame, if [`Frame::holds`] said yes.
+    /// Bytes of the frame, once [`Frame::holds`] has said yes. (The one that this miscounts was made for
+    /// it: a short head, a packet that ends in the head's last bytes, and behind it more than the packet.)
     #[inline(always)]
     pub fn length(&self) -> usize {
         self.length

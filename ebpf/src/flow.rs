@@ -75,9 +75,10 @@ impl Flow {
     };
 
     /// Whether a parse of the linear head stands for the frame: nothing was amiss, and there was an IP
-    /// packet to tell where the frame ends.
+    /// packet, which told where the frame ends.
     #[inline(always)]
+    #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.malformed.is_none() && self.l3_length.is_some()
+        self.malformed.is_none() && self.protocol.is_some()
     }
 }

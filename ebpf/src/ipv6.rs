@@ -21,7 +21,7 @@ const DESTINATION_OPTIONS: u8 = 60;
 struct Header {
     version_and_flow: [u8; 4],
     payload_length: u16,
-    next_header: u8,
+    next: u8,
     hop_limit: u8,
     source: [u32; 4],
     destination: [u32; 4],
@@ -40,7 +40,7 @@ pub(crate) fn parse<F: Frame>(frame: &F, offset: usize, flow: &mut Flow) -> Step
     let payload = usize::from(u16::from_be(header.payload_length));
     // Length 0 before a hop-by-hop header is how a jumbogram begins. The host then takes all of the
     // frame, and does not insist on the jumbo option: without this a rule would miss what it delivers.
-    let length = if payload == 0 && header.next_header == HOP_BY_HOP {
+    let length = if payload == 0 && header.next == HOP_BY_HOP {
         frame.rest(offset).ok_or(Malformed::Ipv6PayloadLength)?
     } else {
         HEADER + payload
@@ -53,7 +53,7 @@ pub(crate) fn parse<F: Frame>(frame: &F, offset: usize, flow: &mut Flow) -> Step
     flow.source = Some(header.source);
     flow.destination = Some(header.destination);
     flow.fragment = Some(Fragment::None);
-    extensions(frame, offset, length, header.next_header, flow)
+    extensions(frame, offset, length, header.next, flow)
 }
 
 /// Walks the extension headers. `at` and `length` count from the network header, so that the walk

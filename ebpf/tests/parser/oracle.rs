@@ -119,8 +119,8 @@ fn offset(frame: &[u8], part: &[u8]) -> usize {
 
 fn words(address: [u8; 16]) -> [u32; 4] {
     let mut words = [0; 4];
-    for (word, bytes) in words.iter_mut().zip(address.chunks_exact(4)) {
-        *word = u32::from_ne_bytes(bytes.try_into().unwrap());
+    for (word, bytes) in words.iter_mut().zip(address.as_chunks().0) {
+        *word = u32::from_ne_bytes(*bytes);
     }
     words
 }

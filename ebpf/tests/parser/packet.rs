@@ -65,7 +65,7 @@ impl Network {
     fn bytes(&self) -> (u16, Vec<u8>) {
         match self {
             Self::Ipv4 { addresses, options, fragment, transport } => {
-                (0x0800, ipv4(addresses, options, fragment, transport))
+                (0x0800, ipv4(*addresses, options, fragment, transport))
             }
             Self::Ipv6 { addresses, extensions, fragment, transport } => {
                 (0x86dd, ipv6(addresses, extensions, fragment.as_ref(), transport))
@@ -75,7 +75,7 @@ impl Network {
     }
 }
 
-fn ipv4(addresses: &[u8; 8], options: &[u8], fragment: &Fragment, transport: &Transport) -> Vec<u8> {
+fn ipv4(addresses: [u8; 8], options: &[u8], fragment: &Fragment, transport: &Transport) -> Vec<u8> {
     let (protocol, payload) = transport.bytes();
     let header = 20 + options.len();
     let word = fragment.offset | if fragment.more { 0x2000 } else { 0 };
@@ -99,7 +99,7 @@ fn ipv6(
     let (protocol, payload) = transport.bytes();
     let mut headers = extensions.to_vec();
     if let Some(Fragment { offset, more }) = fragment {
-        let word = offset << 3 | u16::from(*more);
+        let word = (offset << 3) | u16::from(*more);
         let body = [&word.to_be_bytes()[..], &[0, 0, 0, 7]].concat();
         headers.push(Extension { kind: FRAGMENT_HEADER, body });
     }
@@ -132,7 +132,7 @@ impl Transport {
     fn bytes(&self) -> (u8, Vec<u8>) {
         match self {
             Self::Tcp { ports, flags, options, payload } => {
-                let data_offset = u8::try_from(20 + options.len()).unwrap() / 4 << 4;
+                let data_offset = (u8::try_from(20 + options.len()).unwrap() / 4) << 4;
                 let rest = [0, 0, 0, 1, 0, 0, 0, 0, data_offset, *flags, 0xfa, 0xf0, 0, 0, 0, 0];
                 (6, [&ports[..], &rest, options, payload].concat())
             }

@@ -78,7 +78,7 @@ fn unread_header(flow: &Flow) -> Option<usize> {
 /// Each field of `part` is unknown or as in `whole`. The type of a frame that ends within its tags is
 /// that of the next tag.
 fn knows_no_more(part: &Flow, whole: &Flow) -> bool {
-    fn same<T: PartialEq>(part: Option<T>, whole: Option<T>) -> bool {
+    fn same<T: Copy + PartialEq>(part: Option<T>, whole: Option<T>) -> bool {
         part.is_none() || part == whole
     }
     let in_tags = part.malformed == Some(Malformed::VlanTruncated);

@@ -99,7 +99,7 @@ fn sixty_four_rules_are_all_reached() {
     let rule = |number: u16| Rule {
         protocol: Some(17),
         ports: vec![(number, number)],
-        action: if number % 2 == 0 { Action::Drop } else { Action::Pass },
+        action: if number.is_multiple_of(2) { Action::Drop } else { Action::Pass },
         slot: 1023 - number,
     };
     let list = List { rules: (0..64).map(rule).collect() };

@@ -52,23 +52,23 @@ pub struct Expect {
     destination: Option<IpAddr>,
     l3_length: Option<u64>,
     protocol: Option<u8>,
-    #[serde(default, deserialize_with = "present")]
-    fragment: Option<Option<String>>,
+    #[serde(default, deserialize_with = "known")]
+    fragment: Option<String>,
     l4_offset: Option<u64>,
     source_port: Option<u16>,
     destination_port: Option<u16>,
     tcp_flags: Option<Vec<String>>,
     icmp_type: Option<u8>,
     icmp_code: Option<u8>,
-    #[serde(deserialize_with = "present")]
-    malformed: Option<Option<String>>,
+    malformed: Option<String>,
     #[serde(rename = "note")]
     _note: Option<String>,
 }
 
 /// Keeps a key that is `null` apart from one that is absent.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+fn known<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let name: Option<String> = Option::deserialize(deserializer)?;
+    Ok(name.or_else(|| Some("null".to_owned())))
 }
 
 /// Reads a file of `cases/`, which is a list.
@@ -101,7 +101,7 @@ impl Case {
 
 impl Expect {
     pub fn malformed(&self) -> Option<Malformed> {
-        let name = self.malformed.as_ref()?.as_ref()?;
+        let name = self.malformed.as_ref()?;
         Some(*Malformed::ALL.iter().find(|reason| reason.name() == name).expect("a known reason"))
     }
 

@@ -3,8 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod cases;
+mod counting;
+mod far_headers;
 mod parse;
 mod probe;
+mod rules;
+mod verdicts;
 
 use sluice_testkit::{Feature, require};
 

@@ -27,8 +27,8 @@ pub struct Parsed {
     pub source: Option<IpAddr>,
     pub destination: Option<IpAddr>,
     pub protocol: Option<u8>,
-    /// First, Later, or known to be none.
-    pub fragment: Option<Option<String>>,
+    /// First, Later, or null where it is known to be none.
+    pub fragment: Option<String>,
     pub l4_offset: Option<u64>,
     pub source_port: Option<u16>,
     pub destination_port: Option<u16>,
@@ -95,13 +95,8 @@ fn ether_type(number: u16) -> String {
     if number < 0x600 { "802.3".to_owned() } else { format!("{number:#06x}") }
 }
 
-fn fragment(code: u8) -> Option<String> {
-    match code {
-        0 => None,
-        1 => Some("First".to_owned()),
-        2 => Some("Later".to_owned()),
-        _ => panic!("fragment code {code}"),
-    }
+fn fragment(code: usize) -> String {
+    ["null", "First", "Later"][code].to_owned()
 }
 
 /// The parser keeps addresses in memory order, and an IPv4 address in the first of four words.
