@@ -25,7 +25,7 @@ pub fn of(link: &Link, links: &[Link]) -> LinkFacts {
             .map(|master| Master { ifindex: master.ifindex, kind: master.kind.clone() }),
         parent: link.parent,
         parent_name: parent.map(|parent| parent.name.clone()),
-        vlan_id: None,
+        vlan_id: link.vlan_id,
         peer_in_other_namespace: link.peer_in_other_namespace,
         channels: link.channels.map(channels),
         rx_queues: link.rx_queues,

@@ -202,13 +202,14 @@ impl Interface {
 
     /// Detaches, by decision.
     pub fn take_off(&mut self) -> Result<(), Error> {
+        if let Some(attachment) = &self.attachment {
+            attachment.remove()?;
+        }
+        self.attachment = None;
         self.mode = None;
         self.in_force = None;
         self.proof = None;
-        match self.attachment.take() {
-            Some(attachment) => attachment.remove(),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn prove_anew(&mut self) {

@@ -109,7 +109,10 @@ impl Node {
             }
             match interface.take_off() {
                 Ok(()) => info!(ifindex, "taken off: no policy wants it"),
-                Err(error) => warn!(ifindex, %error, "cannot take off"),
+                Err(error) => {
+                    warn!(ifindex, %error, "cannot take off");
+                    interface.failure = Some(error.to_string());
+                }
             }
             if let Err(error) = self.refusals.set(*ifindex, None) {
                 warn!(%error, "cannot forget a refusal");
@@ -152,7 +155,7 @@ impl Node {
             let transient = self.refusals.get(*ifindex).is_some_and(|note| note.transient);
             interface.failure.is_some() || (interface.attachment.is_none() && transient)
         };
-        self.interfaces.iter().any(unsettled).then_some(RETRY)
+        (self.problem.is_some() || self.interfaces.iter().any(unsettled)).then_some(RETRY)
     }
 }
 

@@ -41,31 +41,19 @@ pub async fn ask(
 /// An agent's own answer has no cause that we could see; what the transport says has one.
 fn failed(socket: &Path, source: Box<tonic::Status>) -> Error {
     let socket = socket.to_path_buf();
-    if source.source().is_some() {
-        Error::Lost { socket, source }
-    } else {
-        Error::Refused { socket, source }
-    }
+    if source.source().is_some() { Error::Lost { socket, source } } else { Error::Refused { socket, source } }
 }
 
 fn silent(socket: &Path, patience: Duration) -> Error {
-    Error::Silent {
-        socket: socket.to_path_buf(),
-        seconds: patience.as_secs(),
-    }
+    Error::Silent { socket: socket.to_path_buf(), seconds: patience.as_secs() }
 }
 
 /// `version`. An agent that is away is no error here.
 pub async fn print_versions(socket: &Path) -> Result<ExitCode, Error> {
     let agent = match status(socket, 0).await {
-        Ok(reply) => reply
-            .agent
-            .map_or_else(|| "unknown".into(), |agent| output::clean(&agent.version)),
+        Ok(reply) => reply.agent.map_or_else(|| "unknown".into(), |agent| output::clean(&agent.version)),
         Err(error) => format!("none ({error})"),
     };
-    output::print(&format!(
-        "sluicectl {}\nagent {agent}\n",
-        env!("CARGO_PKG_VERSION")
-    ))?;
+    output::print(&format!("sluicectl {}\nagent {agent}\n", env!("CARGO_PKG_VERSION")))?;
     Ok(ExitCode::SUCCESS)
 }

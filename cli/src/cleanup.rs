@@ -26,10 +26,7 @@ pub async fn run(agent_socket: &Path, arguments: &CleanupArguments) -> Result<Ex
                 .ok()
                 .and_then(|reply| reply.agent)
                 .map(|agent| agent.pid);
-            return Err(Error::AgentRuns {
-                pin_path: pin_path.clone(),
-                stop: how_to_stop(pid),
-            });
+            return Err(Error::AgentRuns { pin_path: pin_path.clone(), stop: how_to_stop(pid) });
         }
         other => other?,
     };
@@ -50,11 +47,8 @@ fn how_to_stop(pid: Option<u32>) -> String {
 fn take_off(pin_path: &Path, state_dir: &Path) -> Result<Vec<String>, Error> {
     let had_pins = exists(pin_path)?;
     let removed = cleanup::run(pin_path)?;
-    let mut lines: Vec<_> = removed
-        .interfaces
-        .iter()
-        .map(|ifindex| format!("detached from {}", interface(*ifindex)))
-        .collect();
+    let mut lines: Vec<_> =
+        removed.interfaces.iter().map(|ifindex| format!("detached from {}", interface(*ifindex))).collect();
     if had_pins {
         lines.push(format!("removed {}", clean(&pin_path.display().to_string())));
     }
@@ -73,18 +67,12 @@ fn exists(path: &Path) -> Result<bool, Error> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(Error::Look {
-            path: path.to_path_buf(),
-            source,
-        }),
+        Err(source) => Err(Error::Look { path: path.to_path_buf(), source }),
     }
 }
 
 fn interface(ifindex: u32) -> String {
     let name = socket(AddressFamily::UNIX, SocketType::DGRAM, None)
         .and_then(|socket| netdevice::index_to_name(socket, ifindex));
-    name.map_or_else(
-        |_| format!("interface {ifindex}, which is gone"),
-        |name| clean(&name),
-    )
+    name.map_or_else(|_| format!("interface {ifindex}, which is gone"), |name| clean(&name))
 }

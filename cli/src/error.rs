@@ -10,15 +10,9 @@ pub enum Error {
     #[error("the agent on {} did not answer within {seconds} seconds", .socket.display())]
     Silent { socket: PathBuf, seconds: u64 },
     #[error("the agent on {} answered with an error: {}", .socket.display(), .source.message())]
-    Refused {
-        socket: PathBuf,
-        source: Box<tonic::Status>,
-    },
+    Refused { socket: PathBuf, source: Box<tonic::Status> },
     #[error("the connection to the agent on {} was lost", .socket.display())]
-    Lost {
-        socket: PathBuf,
-        source: Box<tonic::Status>,
-    },
+    Lost { socket: PathBuf, source: Box<tonic::Status> },
     #[error("top draws on a terminal, and there is none")]
     NoTerminal,
     #[error("cannot draw on the terminal")]

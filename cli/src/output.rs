@@ -10,10 +10,7 @@ use crate::error::Error;
 /// Prints a finished text.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|source| Error::Output { source })
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|source| Error::Output { source })
 }
 
 /// Prints a value as indented JSON.
@@ -65,24 +62,20 @@ pub fn terminal_width() -> Option<u16> {
     if !io::stdout().is_terminal() {
         return None;
     }
-    ratatui::crossterm::terminal::size()
-        .ok()
-        .map(|(columns, _)| columns)
-        .filter(|columns| *columns > 0)
+    ratatui::crossterm::terminal::size().ok().map(|(columns, _)| columns).filter(|columns| *columns > 0)
 }
 
 /// What others wrote (names of files, words out of a policy), without control characters: they
 /// could drive the reader's terminal.
 pub fn clean(text: &str) -> String {
-    text.chars()
-        .fold(String::with_capacity(text.len()), |mut clean, character| {
-            if character.is_control() {
-                clean.extend(character.escape_default());
-            } else {
-                clean.push(character);
-            }
-            clean
-        })
+    text.chars().fold(String::with_capacity(text.len()), |mut clean, character| {
+        if character.is_control() {
+            clean.extend(character.escape_default());
+        } else {
+            clean.push(character);
+        }
+        clean
+    })
 }
 
 #[cfg(test)]
@@ -97,9 +90,7 @@ mod tests {
 
     #[test]
     fn a_complaint_says_what_why_and_what_next() {
-        let error = Error::Terminal {
-            source: io::Error::other("the terminal is gone"),
-        };
+        let error = Error::Terminal { source: io::Error::other("the terminal is gone") };
         insta::assert_snapshot!(complaint(&error), @r"
         error: cannot draw on the terminal
           because: the terminal is gone

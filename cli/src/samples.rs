@@ -22,10 +22,7 @@ pub fn agent() -> AgentStatus {
 
 /// An agent without work.
 pub fn idle() -> StatusReply {
-    StatusReply {
-        agent: Some(agent()),
-        ..StatusReply::default()
-    }
+    StatusReply { agent: Some(agent()), ..StatusReply::default() }
 }
 
 /// A native interface under a flood.
@@ -52,21 +49,10 @@ pub fn native() -> InterfaceStatus {
             outcome("DropRule", "Drop", 98_765_432),
         ],
         malformed: vec![
-            MalformedCounter {
-                reason: "FrameTooShort".into(),
-                packets: 0,
-                bytes: 0,
-            },
-            MalformedCounter {
-                reason: "Ipv4TotalLength".into(),
-                packets: 3,
-                bytes: 180,
-            },
+            MalformedCounter { reason: "FrameTooShort".into(), packets: 0, bytes: 0 },
+            MalformedCounter { reason: "Ipv4TotalLength".into(), packets: 3, bytes: 180 },
         ],
-        rules: vec![
-            rule("no-discard", "udp-9", "Drop", 98_765_432),
-            rule("no-discard", "seen", "Count", 12),
-        ],
+        rules: vec![rule("no-discard", "udp-9", "Drop", 98_765_432), rule("no-discard", "seen", "Count", 12)],
         ..InterfaceStatus::default()
     }
 }
@@ -152,10 +138,7 @@ pub fn huge() -> InterfaceStatus {
         packets_per_second: Some(148_809_523.0),
         drops_per_second: Some(1.844e19),
         nanoseconds_per_packet: Some(123_456.7),
-        outcomes: vec![
-            outcome("DropRule", "Drop", u64::MAX),
-            outcome("DropDefault", "Drop", 5),
-        ],
+        outcomes: vec![outcome("DropRule", "Drop", u64::MAX), outcome("DropDefault", "Drop", 5)],
         rules: vec![rule(&"p".repeat(253), &"r".repeat(63), "Drop", u64::MAX)],
         ..InterfaceStatus::default()
     }
@@ -189,12 +172,7 @@ pub fn bad_policies() -> Vec<PolicyStatus> {
             "InvalidPort",
             "70000 is not a port",
         ),
-        problem(
-            "20-web.yaml",
-            "spec.rules[2].action.type",
-            "NotImplemented",
-            "Steer is not implemented yet",
-        ),
+        problem("20-web.yaml", "spec.rules[2].action.type", "NotImplemented", "Steer is not implemented yet"),
     ];
     let mut refused = policy("", "30-broken.yaml", PolicyState::Refused);
     refused.problems = vec![Problem {
@@ -206,12 +184,7 @@ pub fn bad_policies() -> Vec<PolicyStatus> {
         reason: "ModeConflict".into(),
         message: "no-discard asks for Native on eth0, this policy for Generic".into(),
     }];
-    vec![
-        last_good,
-        refused,
-        policy("lonely", "35-lonely.yaml", PolicyState::NoMatchingInterface),
-        conflict,
-    ]
+    vec![last_good, refused, policy("lonely", "35-lonely.yaml", PolicyState::NoMatchingInterface), conflict]
 }
 
 pub fn skipped() -> Vec<SkippedInterface> {
@@ -245,16 +218,10 @@ pub fn busy() -> StatusReply {
 
 /// Names as long as Kubernetes allows.
 pub fn long_names() -> StatusReply {
-    let long = PolicyStatus {
-        name: "p".repeat(253),
-        file: format!("{}.yaml", "f".repeat(250)),
-        ..in_force()
-    };
+    let long =
+        PolicyStatus { name: "p".repeat(253), file: format!("{}.yaml", "f".repeat(250)), ..in_force() };
     StatusReply {
-        agent: Some(AgentStatus {
-            node_name: "n".repeat(253),
-            ..agent()
-        }),
+        agent: Some(AgentStatus { node_name: "n".repeat(253), ..agent() }),
         policies: vec![long, in_force()],
         interfaces: vec![huge(), native()],
         skipped: vec![],

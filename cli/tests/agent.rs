@@ -12,13 +12,7 @@ use tempfile::TempDir;
 use tonic::Status;
 
 fn sluicectl(socket: &Path, words: &[&str]) -> Output {
-    Command::cargo_bin("sluicectl")
-        .unwrap()
-        .arg("--socket")
-        .arg(socket)
-        .args(words)
-        .output()
-        .unwrap()
+    Command::cargo_bin("sluicectl").unwrap().arg("--socket").arg(socket).args(words).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -26,15 +20,8 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 fn policy(state: PolicyState) -> StatusReply {
-    let policy = PolicyStatus {
-        name: "web".into(),
-        state: state.into(),
-        ..PolicyStatus::default()
-    };
-    StatusReply {
-        policies: vec![policy],
-        ..StatusReply::default()
-    }
+    let policy = PolicyStatus { name: "web".into(), state: state.into(), ..PolicyStatus::default() };
+    StatusReply { policies: vec![policy], ..StatusReply::default() }
 }
 
 #[test]
@@ -48,62 +35,35 @@ fn status_asks_and_shows() {
         "{}",
         text(&output.stdout)
     );
-    assert!(
-        text(&output.stdout).contains("web     InForce"),
-        "{}",
-        text(&output.stdout)
-    );
-    let output = sluicectl(
-        &agent.socket(),
-        &["status", "--sample-milliseconds", "0", "-o", "json"],
-    );
+    assert!(text(&output.stdout).contains("web     InForce"), "{}", text(&output.stdout));
+    let output = sluicectl(&agent.socket(), &["status", "--sample-milliseconds", "0", "-o", "json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["agent"]["pid"], 0);
     assert_eq!(json["policies"][0]["state"], "InForce");
     let output = sluicectl(&agent.socket(), &["status", "-o", "yaml"]);
-    assert!(
-        text(&output.stdout).contains("state: InForce"),
-        "{}",
-        text(&output.stdout)
-    );
+    assert!(text(&output.stdout).contains("state: InForce"), "{}", text(&output.stdout));
 }
 
 #[test]
 fn problems_change_the_exit_code_only_under_check() {
-    for (state, code) in [
-        (PolicyState::InForce, 0),
-        (PolicyState::Refused, 1),
-        (PolicyState::LastGood, 1),
-    ] {
+    for (state, code) in [(PolicyState::InForce, 0), (PolicyState::Refused, 1), (PolicyState::LastGood, 1)] {
         let agent = RunningAgent::start(Ok(policy(state)));
         assert_eq!(sluicectl(&agent.socket(), &["status"]).status.code(), Some(0));
-        assert_eq!(
-            sluicectl(&agent.socket(), &["status", "--check"]).status.code(),
-            Some(code)
-        );
+        assert_eq!(sluicectl(&agent.socket(), &["status", "--check"]).status.code(), Some(code));
     }
 }
 
 #[test]
 fn an_agent_that_is_away_is_told_with_exit_code_2() {
     let folder = TempDir::new().unwrap();
-    let (absent, stale) = (
-        folder.path().join("absent.sock"),
-        folder.path().join("stale.sock"),
-    );
+    let (absent, stale) = (folder.path().join("absent.sock"), folder.path().join("stale.sock"));
     drop(UnixListener::bind(&stale).unwrap());
     for (socket, what) in [(absent, "there is no socket at"), (stale, "nothing listens on")] {
         let output = sluicectl(&socket, &["status", "--check"]);
         assert_eq!(output.status.code(), Some(2));
         let error = text(&output.stderr);
-        assert!(
-            error.starts_with("error: cannot reach the agent: ") && error.contains(what),
-            "{error}"
-        );
-        assert!(
-            error.contains(socket.to_str().unwrap()) && error.contains("\n  fix: "),
-            "{error}"
-        );
+        assert!(error.starts_with("error: cannot reach the agent: ") && error.contains(what), "{error}");
+        assert!(error.contains(socket.to_str().unwrap()) && error.contains("\n  fix: "), "{error}");
         assert_eq!(text(&output.stdout), "");
     }
 }
@@ -136,17 +96,10 @@ fn an_error_of_the_agent_is_told() {
 fn version_works_with_and_without_an_agent() {
     let agent = RunningAgent::start(Ok(StatusReply::default()));
     let output = sluicectl(&agent.socket(), &["version"]);
-    assert_eq!(
-        text(&output.stdout),
-        format!("sluicectl {}\nagent 9.9.9\n", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(text(&output.stdout), format!("sluicectl {}\nagent 9.9.9\n", env!("CARGO_PKG_VERSION")));
     let output = sluicectl(Path::new("/nowhere/agent.sock"), &["version"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(
-        text(&output.stdout).contains("agent none (cannot reach the agent"),
-        "{}",
-        text(&output.stdout)
-    );
+    assert!(text(&output.stdout).contains("agent none (cannot reach the agent"), "{}", text(&output.stdout));
 }
 
 #[test]
@@ -154,11 +107,7 @@ fn top_without_a_terminal_says_what_to_do_instead() {
     let agent = RunningAgent::start(Ok(StatusReply::default()));
     let output = sluicectl(&agent.socket(), &["top"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output.stderr).contains("sluicectl status -o json"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(text(&output.stderr).contains("sluicectl status -o json"), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), "");
 }
 

@@ -14,9 +14,7 @@ use tempfile::TempDir;
 
 fn cleanup(pin_path: &Path, state_dir: &Path) -> Output {
     let mut command = Command::cargo_bin("sluicectl").unwrap();
-    command
-        .args(["--socket", "/nowhere/agent.sock", "cleanup", "--pin-path"])
-        .arg(pin_path);
+    command.args(["--socket", "/nowhere/agent.sock", "cleanup", "--pin-path"]).arg(pin_path);
     command.arg("--state-dir").arg(state_dir).output().unwrap()
 }
 
@@ -35,20 +33,13 @@ fn it_says_what_it_removed_and_may_be_run_again() {
     let output = cleanup(&absent, folder.path());
     assert_eq!(
         text(&output.stdout),
-        format!(
-            "removed {}\nremoved {}\n",
-            last_good.display(),
-            refusals.display()
-        ),
+        format!("removed {}\nremoved {}\n", last_good.display(), refusals.display()),
         "{}",
         text(&output.stderr)
     );
     assert!(!last_good.exists() && !refusals.exists());
     let output = cleanup(&absent, folder.path());
-    assert_eq!(
-        (text(&output.stdout), output.status.code()),
-        ("nothing to remove\n", Some(0))
-    );
+    assert_eq!((text(&output.stdout), output.status.code()), ("nothing to remove\n", Some(0)));
 }
 
 #[test]
@@ -58,11 +49,7 @@ fn it_refuses_a_folder_that_holds_no_pins() {
     fs::write(folder.path().join("last-good.json"), "{}").unwrap();
     let output = cleanup(folder.path(), folder.path());
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output.stderr).contains("not in a BPF file system"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(text(&output.stderr).contains("not in a BPF file system"), "{}", text(&output.stderr));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
@@ -78,16 +65,8 @@ fn it_refuses_while_an_agent_runs_and_says_how_to_stop_it() {
     let held = PinFolder::open(&pin_path).unwrap();
     let output = cleanup(&pin_path, state.path());
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output.stderr).contains("an agent runs and works on"),
-        "{}",
-        text(&output.stderr)
-    );
-    assert!(
-        text(&output.stderr).contains("systemctl stop sluice-agent"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(text(&output.stderr).contains("an agent runs and works on"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("systemctl stop sluice-agent"), "{}", text(&output.stderr));
     assert!(pin_path.exists() && state.path().join("last-good.json").exists());
     drop(held);
     let output = cleanup(&pin_path, state.path());

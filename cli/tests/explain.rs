@@ -10,20 +10,14 @@ use tempfile::TempDir;
 
 fn explain(words: &[&str]) -> Command {
     let mut command = Command::cargo_bin("sluicectl").unwrap();
-    command
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .arg("explain")
-        .args(words);
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("explain").args(words);
     command
 }
 
 /// Exit code, standard output and standard error, of which one is empty.
 fn outcome(command: &mut Command) -> String {
     let output = command.output().unwrap();
-    let (out, err) = (
-        String::from_utf8(output.stdout).unwrap(),
-        String::from_utf8(output.stderr).unwrap(),
-    );
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(out.is_empty() || err.is_empty(), "{out}\n---\n{err}");
     format!("exit code {}\n{out}{err}", output.status.code().unwrap())
 }
@@ -35,35 +29,18 @@ fn good_policies() {
 
 #[test]
 fn good_policies_as_json() {
-    assert_snapshot!(outcome(&mut explain(&[
-        "-f",
-        "tests/policies/good.yaml",
-        "-o",
-        "json"
-    ])));
+    assert_snapshot!(outcome(&mut explain(&["-f", "tests/policies/good.yaml", "-o", "json"])));
 }
 
 #[test]
 fn a_plan_for_a_node() {
-    let words = [
-        "-f",
-        "tests/policies/good.yaml",
-        "--links",
-        "tests/policies/links.yaml",
-    ];
+    let words = ["-f", "tests/policies/good.yaml", "--links", "tests/policies/links.yaml"];
     assert_snapshot!(outcome(&mut explain(&words)));
 }
 
 #[test]
 fn a_plan_for_a_node_as_json() {
-    let words = [
-        "-f",
-        "tests/policies/good.yaml",
-        "--links",
-        "tests/policies/links.yaml",
-        "-o",
-        "json",
-    ];
+    let words = ["-f", "tests/policies/good.yaml", "--links", "tests/policies/links.yaml", "-o", "json"];
     assert_snapshot!(outcome(&mut explain(&words)));
 }
 
@@ -72,12 +49,7 @@ fn a_plan_for_a_node_without_a_matching_interface() {
     let folder = TempDir::new().unwrap();
     let links = folder.path().join("links.yaml");
     fs::write(&links, "links: [{name: wg0, kind: wireguard, linkType: 65534}]").unwrap();
-    let words = [
-        "-f",
-        "../examples/no-discard.yaml",
-        "--links",
-        links.to_str().unwrap(),
-    ];
+    let words = ["-f", "../examples/no-discard.yaml", "--links", links.to_str().unwrap()];
     assert_snapshot!(outcome(&mut explain(&words)));
 }
 
@@ -88,22 +60,14 @@ fn many_errors() {
 
 #[test]
 fn many_errors_as_json() {
-    assert_snapshot!(outcome(&mut explain(&[
-        "-f",
-        "tests/policies/many-errors.yaml",
-        "-o",
-        "json"
-    ])));
+    assert_snapshot!(outcome(&mut explain(&["-f", "tests/policies/many-errors.yaml", "-o", "json"])));
 }
 
 #[test]
 fn every_bad_file_is_told() {
     let words = ["empty", "not-utf8", "not-yaml", "absent", "twin", "good"]
         .map(|name| format!("tests/policies/{name}.yaml"));
-    let words: Vec<_> = ["-f"]
-        .into_iter()
-        .chain(words.iter().map(String::as_str))
-        .collect();
+    let words: Vec<_> = ["-f"].into_iter().chain(words.iter().map(String::as_str)).collect();
     assert_snapshot!(outcome(&mut explain(&words)));
 }
 
@@ -113,26 +77,15 @@ fn a_directory_is_read_as_the_agent_reads_it() {
     let policy =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/no-discard.yaml"))
             .unwrap();
-    for (file, name) in [
-        ("b.yaml", "second"),
-        ("a.yml", "first"),
-        (".hidden.yaml", "hidden"),
-        ("notes.txt", "notes"),
-    ] {
+    for (file, name) in
+        [("b.yaml", "second"), ("a.yml", "first"), (".hidden.yaml", "hidden"), ("notes.txt", "notes")]
+    {
         fs::write(folder.path().join(file), policy.replace("no-discard", name)).unwrap();
     }
     fs::create_dir(folder.path().join("folder.yaml")).unwrap();
-    let output = explain(&["-o", "json", "-f"])
-        .arg(folder.path())
-        .output()
-        .unwrap();
+    let output = explain(&["-o", "json", "-f"]).arg(folder.path()).output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let names: Vec<_> = report["policies"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|policy| &policy["name"])
-        .collect();
+    let names: Vec<_> = report["policies"].as_array().unwrap().iter().map(|policy| &policy["name"]).collect();
     assert_eq!(names, ["first", "second"]);
 }
 
@@ -140,56 +93,37 @@ fn a_directory_is_read_as_the_agent_reads_it() {
 fn a_directory_without_policies_is_an_error() {
     let folder = TempDir::new().unwrap();
     let outcome = outcome(explain(&["-f"]).arg(folder.path()));
-    assert!(
-        outcome.starts_with("exit code 1\n") && outcome.contains("NoPolicyFiles"),
-        "{outcome}"
-    );
+    assert!(outcome.starts_with("exit code 1\n") && outcome.contains("NoPolicyFiles"), "{outcome}");
 }
 
 #[test]
 fn it_reads_a_pipe() {
     let policy = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/no-discard.yaml")).unwrap();
     let outcome = outcome(explain(&["-f", "-"]).write_stdin(policy));
-    assert!(
-        outcome.starts_with("exit code 0\n1. no-discard (standard input)\n"),
-        "{outcome}"
-    );
+    assert!(outcome.starts_with("exit code 0\n1. no-discard (standard input)\n"), "{outcome}");
 }
 
 #[test]
 fn a_file_that_is_named_twice_is_no_duplicate_of_itself() {
-    explain(&["-f", "../examples/no-discard.yaml", "../examples/no-discard.yaml"])
-        .assert()
-        .success();
+    explain(&["-f", "../examples/no-discard.yaml", "../examples/no-discard.yaml"]).assert().success();
 }
 
 #[test]
 fn a_file_that_never_ends_is_refused() {
     let outcome = outcome(&mut explain(&["-f", "/dev/zero"]));
-    assert!(
-        outcome.starts_with("exit code 1\n") && outcome.contains("FileTooLarge"),
-        "{outcome}"
-    );
+    assert!(outcome.starts_with("exit code 1\n") && outcome.contains("FileTooLarge"), "{outcome}");
 }
 
 #[test]
 fn bad_facts_about_links_are_told() {
-    let words = [
-        "-f",
-        "../examples/no-discard.yaml",
-        "--links",
-        "tests/policies/good.yaml",
-    ];
+    let words = ["-f", "../examples/no-discard.yaml", "--links", "tests/policies/good.yaml"];
     assert_snapshot!(outcome(&mut explain(&words)));
 }
 
 #[test]
 fn each_example_is_good_and_all_go_together() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    let files: Vec<_> = fs::read_dir(&examples)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let files: Vec<_> = fs::read_dir(&examples).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(files.iter().any(|file| file.ends_with("no-discard.yaml")));
     for file in files {
         explain(&["-f"]).arg(&file).assert().success();

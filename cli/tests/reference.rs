@@ -40,21 +40,10 @@ fn markdown() -> Result<String, std::fmt::Error> {
 }
 
 fn section(page: &mut String, command: &Command) -> std::fmt::Result {
-    let about = command
-        .get_long_about()
-        .or(command.get_about())
-        .map(ToString::to_string)
-        .unwrap_or_default();
+    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let usage = command.clone().render_usage().to_string();
-    write!(
-        page,
-        "\n{about}\n\n```\n{}\n```\n",
-        usage.trim_start_matches("Usage: ")
-    )?;
-    let arguments: Vec<_> = command
-        .get_arguments()
-        .filter(|argument| is_shown(argument, command))
-        .collect();
+    write!(page, "\n{about}\n\n```\n{}\n```\n", usage.trim_start_matches("Usage: "))?;
+    let arguments: Vec<_> = command.get_arguments().filter(|argument| is_shown(argument, command)).collect();
     if !arguments.is_empty() {
         page.push('\n');
     }
@@ -74,30 +63,20 @@ fn is_shown(argument: &Arg, command: &Command) -> bool {
 }
 
 fn argument_line(page: &mut String, argument: &Arg) -> std::fmt::Result {
-    let help = argument
-        .get_long_help()
-        .or(argument.get_help())
-        .map(ToString::to_string)
-        .unwrap_or_default();
+    let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string).unwrap_or_default();
     write!(page, "- `{argument}`")?;
     if let Some(short) = argument.get_short() {
         write!(page, " (`-{short}`)")?;
     }
     write!(page, ": {}", help.replace('\n', " "))?;
     let is_flag = !argument.get_action().takes_values();
-    let defaults: Vec<_> = argument
-        .get_default_values()
-        .iter()
-        .map(|value| value.to_string_lossy())
-        .collect();
+    let defaults: Vec<_> =
+        argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     if !is_flag && !defaults.is_empty() {
         write!(page, " (default `{}`)", defaults.join(" "))?;
     }
-    let values: Vec<_> = argument
-        .get_possible_values()
-        .iter()
-        .map(|value| value.get_name().to_owned())
-        .collect();
+    let values: Vec<_> =
+        argument.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
     if !is_flag && !values.is_empty() {
         write!(page, "; one of `{}`", values.join("`, `"))?;
     }

@@ -53,11 +53,7 @@ impl Terminal {
                 writer.lock().unwrap().extend_from_slice(&bytes[..count]);
             }
         });
-        Self {
-            child,
-            keyboard,
-            screen,
-        }
+        Self { child, keyboard, screen }
     }
 
     fn text(&self) -> String {
@@ -65,9 +61,7 @@ impl Terminal {
     }
 
     fn wait_for(&self, words: &str) {
-        wait_until(DEADLINE, &format!("{words:?} on the screen"), || {
-            self.text().contains(words)
-        });
+        wait_until(DEADLINE, &format!("{words:?} on the screen"), || self.text().contains(words));
     }
 
     fn press(&mut self, keys: &[u8]) {
@@ -80,21 +74,10 @@ impl Terminal {
         self.wait_for("after=");
         self.child.wait().unwrap();
         let text = String::from_utf8_lossy(&self.screen.lock().unwrap()).into_owned();
-        let word = |key: &str| {
-            text.split(key)
-                .nth(1)
-                .unwrap()
-                .split_whitespace()
-                .next()
-                .unwrap()
-                .to_owned()
-        };
+        let word = |key: &str| text.split(key).nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
         assert_eq!(word("code="), "0", "{text}");
         assert_eq!(word("before="), word("after="), "{text}");
-        let (enter, leave) = (
-            text.rfind(ENTER_ALTERNATE_SCREEN),
-            text.rfind(LEAVE_ALTERNATE_SCREEN),
-        );
+        let (enter, leave) = (text.rfind(ENTER_ALTERNATE_SCREEN), text.rfind(LEAVE_ALTERNATE_SCREEN));
         assert!(enter.is_some() && enter < leave, "{text}");
     }
 }
@@ -115,10 +98,7 @@ fn agent() -> RunningAgent {
         packets_per_second: Some(1_234_567.0),
         ..InterfaceStatus::default()
     };
-    RunningAgent::start(Ok(StatusReply {
-        interfaces: vec![interface],
-        ..StatusReply::default()
-    }))
+    RunningAgent::start(Ok(StatusReply { interfaces: vec![interface], ..StatusReply::default() }))
 }
 
 #[test]

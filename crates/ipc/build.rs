@@ -10,10 +10,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     tonic_prost_build::configure()
         .emit_rerun_if_changed(false)
         // What `sluicectl status -o json` prints is these messages: one shape, not two.
-        .message_attribute(
-            PACKAGE,
-            "#[derive(serde::Serialize)]\n#[serde(rename_all = \"camelCase\")]",
-        )
+        .message_attribute(PACKAGE, "#[derive(serde::Serialize)]\n#[serde(rename_all = \"camelCase\")]")
         .field_attribute(
             format!("{PACKAGE}.PolicyStatus.state"),
             "#[serde(serialize_with = \"crate::state::serialize\")]",

@@ -3,6 +3,7 @@
 //! Keeps the last good document of each policy, also over a restart. Never writes into the directory.
 
 mod file;
+mod identity;
 mod reading;
 mod snapshot;
 mod store;
@@ -16,6 +17,7 @@ use tracing::warn;
 
 pub use snapshot::Snapshot;
 
+use identity::Identity;
 use reading::Files;
 use snapshot::{LastGood, read_files, unreadable};
 use store::Store;
@@ -44,6 +46,8 @@ pub struct PolicyDirectory {
     directory: PathBuf,
     watch: Watch,
     files: Files,
+    /// The directory whose files are in force; `None` before the first reading.
+    read_from: Option<Identity>,
     last_good: LastGood,
     store: Store,
     store_problem: Option<String>,
@@ -66,6 +70,7 @@ impl PolicyDirectory {
             directory: absolute,
             watch: Watch::new().map_err(PolicyDirectoryError::Watch)?,
             files: Files::default(),
+            read_from: None,
             last_good,
             store,
             store_problem,
@@ -77,7 +82,14 @@ impl PolicyDirectory {
     /// Reads the directory as it is now.
     pub fn read(&mut self) -> Snapshot {
         let mut snapshot = match self.files.read(&self.directory, &mut self.watch) {
+            Ok(files) if files.is_empty() && self.is_another_directory() => {
+                let directory = self.directory.display();
+                let problem =
+                    format!("the policy directory {directory} was made anew and holds no policy file yet");
+                unreadable(&self.last_good, problem)
+            }
             Ok(files) => {
+                self.read_from = Identity::of(&self.directory);
                 let (now, snapshot) = read_files(&self.last_good, files);
                 self.unsaved |= now != self.last_good;
                 self.last_good = now;
@@ -96,6 +108,11 @@ impl PolicyDirectory {
         }
         snapshot.store_problem.clone_from(&self.store_problem);
         snapshot
+    }
+
+    /// Whoever puts a directory in another's place is about to fill it: nobody has removed a file.
+    fn is_another_directory(&self) -> bool {
+        self.read_from.is_some() && self.read_from != Identity::of(&self.directory)
     }
 
     /// Returns when the directory has changed. Loses nothing if it is dropped meanwhile.

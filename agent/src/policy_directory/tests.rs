@@ -139,6 +139,22 @@ async fn a_directory_that_vanishes_changes_nothing_and_is_noticed_when_it_return
 }
 
 #[tokio::test]
+async fn an_empty_directory_in_the_place_of_another_changes_nothing_until_it_is_filled() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.yaml", good("a", 1));
+    fixture.directory.read();
+    fs::rename(&fixture.policies, fixture.root.path().join("away")).unwrap();
+    fs::create_dir(&fixture.policies).unwrap();
+    let snapshot = fixture.changed().await;
+    assert_eq!((in_force(&snapshot).len(), snapshot.stale.len()), (1, 1));
+    assert!(snapshot.directory_problem.unwrap().contains("made anew"));
+    fixture.put("b.yaml", good("b", 2));
+    fixture.until(&[("b", 2)]).await;
+    fs::remove_file(fixture.policies.join("b.yaml")).unwrap();
+    fixture.until(&[]).await;
+}
+
+#[tokio::test]
 async fn a_directory_that_is_not_there_yet_is_awaited_part_by_part() {
     let mut fixture = Fixture::absent("etc/sluice/policies");
     let snapshot = fixture.directory.read();

@@ -91,12 +91,8 @@ fn policy_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
-        let is_hidden = path
-            .file_name()
-            .is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-        let is_policy = path
-            .extension()
-            .is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
+        let is_hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+        let is_policy = path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
         if is_policy && !is_hidden && !path.is_dir() {
             files.push(path);
         }

@@ -17,10 +17,7 @@ struct Document {
 
 /// Reads the list.
 pub fn read(path: &Path) -> Result<Vec<LinkFacts>, Error> {
-    let bad = |message: String| Error::Links {
-        path: path.to_path_buf(),
-        message,
-    };
+    let bad = |message: String| Error::Links { path: path.to_path_buf(), message };
     let text = fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
     let Document { mut links } =
         serde_saphyr::from_str(&text).map_err(|error| bad(error.without_snippet().to_string()))?;

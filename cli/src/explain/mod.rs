@@ -36,39 +36,22 @@ pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, Error> {
     };
     match arguments.output {
         ExplainFormat::Text => {
-            let text = text::ReportText {
-                report: &report,
-                width: output::terminal_width(),
-            };
+            let text = text::ReportText { report: &report, width: output::terminal_width() };
             output::print(&text.to_string())?;
         }
         ExplainFormat::Json => output::print_json(&report)?,
     }
-    Ok(if report.problems.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if report.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What can be said of a policy without a node: it is compiled for one made-up interface that it
 /// selects whatever its selectors are.
 fn report_on_any_interface(policy: &Policy) -> Vec<PolicyReport> {
     let driver = String::from("any");
-    let selector = InterfaceSelector {
-        drivers: vec![driver.clone()],
-        ..InterfaceSelector::default()
-    };
-    let policy = Policy {
-        interfaces: vec![selector],
-        ..policy.clone()
-    };
+    let selector = InterfaceSelector { drivers: vec![driver.clone()], ..InterfaceSelector::default() };
+    let policy = Policy { interfaces: vec![selector], ..policy.clone() };
     // The name is read in messages: "rule web is never reached on any interface".
-    let link = LinkFacts {
-        name: "any interface".into(),
-        driver: Some(driver),
-        ..LinkFacts::default()
-    };
+    let link = LinkFacts { name: "any interface".into(), driver: Some(driver), ..LinkFacts::default() };
     compile(&[policy], &[link]).policies
 }
 

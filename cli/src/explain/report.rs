@@ -67,16 +67,10 @@ impl Report {
         plan: Option<NodePlan>,
         problems: Vec<Finding>,
     ) -> Self {
-        let mut policies: Vec<_> = policies
-            .into_iter()
-            .map(|policy| ExplainedPolicy::new(policy, reports))
-            .collect();
+        let mut policies: Vec<_> =
+            policies.into_iter().map(|policy| ExplainedPolicy::new(policy, reports)).collect();
         policies.sort_by(|left, right| (left.priority, &left.name).cmp(&(right.priority, &right.name)));
-        Self {
-            policies,
-            plan,
-            problems,
-        }
+        Self { policies, plan, problems }
     }
 }
 
@@ -108,34 +102,13 @@ impl ExplainedPolicy {
 impl Finding {
     /// Something that is wrong with a file before it is read.
     pub fn of_file(file: &str, reason: &'static str, message: String, fix: &str) -> Self {
-        Self {
-            file: file.into(),
-            policy: None,
-            field: String::new(),
-            reason,
-            message,
-            fix: fix.into(),
-        }
+        Self { file: file.into(), policy: None, field: String::new(), reason, message, fix: fix.into() }
     }
 }
 
 impl From<Problem> for Finding {
     fn from(problem: Problem) -> Self {
-        let Problem {
-            file,
-            policy,
-            field,
-            reason,
-            message,
-            fix,
-        } = problem;
-        Self {
-            file,
-            policy,
-            field,
-            reason: reason.as_str(),
-            message,
-            fix,
-        }
+        let Problem { file, policy, field, reason, message, fix } = problem;
+        Self { file, policy, field, reason: reason.as_str(), message, fix }
     }
 }

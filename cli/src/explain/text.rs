@@ -44,26 +44,13 @@ impl Display for ReportText<'_> {
 impl ReportText<'_> {
     fn policy(&self, f: &mut Formatter<'_>, position: usize, policy: &ExplainedPolicy) -> fmt::Result {
         writeln!(f, "{position}. {} ({})", clean(&policy.name), clean(&policy.file))?;
-        writeln!(
-            f,
-            "   priority {}, mode {}",
-            policy.priority,
-            policy.mode.as_str()
-        )?;
+        writeln!(f, "   priority {}, mode {}", policy.priority, policy.mode.as_str())?;
         for (index, selector) in policy.interfaces.iter().enumerate() {
-            let before = if index == 0 {
-                "   on interfaces with"
-            } else {
-                "   and on those with"
-            };
+            let before = if index == 0 { "   on interfaces with" } else { "   and on those with" };
             writeln!(f, "{before} {}", clean(&words::selector(selector)))?;
         }
         let rows = policy.rules.iter().map(|rule| {
-            vec![
-                rule.name.clone(),
-                words::matcher(&rule.matcher),
-                words::action(rule.action).to_owned(),
-            ]
+            vec![rule.name.clone(), words::matcher(&rule.matcher), words::action(rule.action).to_owned()]
         });
         let width = self.width.map(|width| width.saturating_sub(3));
         indent(f, &table(&["RULE", "PACKETS", "ACTION"], rows.collect(), width))?;
@@ -78,19 +65,8 @@ impl ReportText<'_> {
         if plan.interfaces.is_empty() {
             writeln!(f, "No interface is attached.")?;
         } else {
-            let columns = [
-                "INTERFACE",
-                "MODE",
-                "REVISION",
-                ">RULES",
-                "POLICIES",
-                "SELECTED BY",
-            ];
-            f.write_str(&table(
-                &columns,
-                plan.interfaces.iter().map(interface).collect(),
-                self.width,
-            ))?;
+            let columns = ["INTERFACE", "MODE", "REVISION", ">RULES", "POLICIES", "SELECTED BY"];
+            f.write_str(&table(&columns, plan.interfaces.iter().map(interface).collect(), self.width))?;
         }
         for report in &plan.policies {
             for conflict in &report.conflicts {
@@ -117,11 +93,7 @@ impl ReportText<'_> {
 }
 
 fn interface(plan: &InterfacePlan) -> Vec<String> {
-    let digest: String = plan
-        .digest()
-        .chars()
-        .take(crate::status::REVISION_DIGITS)
-        .collect();
+    let digest: String = plan.digest().chars().take(crate::status::REVISION_DIGITS).collect();
     vec![
         plan.name.clone(),
         plan.mode.as_str().to_owned(),
@@ -134,15 +106,7 @@ fn interface(plan: &InterfacePlan) -> Vec<String> {
 
 /// File, field, reason and message on one line, so that a search finds them together.
 fn problems(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    for Finding {
-        file,
-        policy,
-        field,
-        reason,
-        message,
-        fix,
-    } in &report.problems
-    {
+    for Finding { file, policy, field, reason, message, fix } in &report.problems {
         write!(f, "{}: ", clean(file))?;
         if let Some(policy) = policy {
             write!(f, "policy {}: ", clean(policy))?;

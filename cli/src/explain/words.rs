@@ -6,16 +6,10 @@ use super::report::ExplainedSelector;
 
 /// `names eth*, lan0 with driver ixgbe`.
 pub fn selector(selector: &ExplainedSelector) -> String {
-    let lists = [
-        ("name", &selector.names),
-        ("driver", &selector.drivers),
-        ("PCI address", &selector.pci_addresses),
-    ];
+    let lists =
+        [("name", &selector.names), ("driver", &selector.drivers), ("PCI address", &selector.pci_addresses)];
     let given = lists.iter().filter(|(_, values)| !values.is_empty());
-    given
-        .map(|(what, values)| format!("{what} {}", values.join(" or ")))
-        .collect::<Vec<_>>()
-        .join(", and ")
+    given.map(|(what, values)| format!("{what} {}", values.join(" or "))).collect::<Vec<_>>().join(", and ")
 }
 
 /// `UDP to port 9 or 100-200`.
@@ -24,16 +18,8 @@ pub fn matcher(matcher: &Matcher) -> String {
     if matcher.destination_ports.is_empty() {
         return protocol.unwrap_or_else(|| "every packet".into());
     }
-    let ports: Vec<_> = matcher
-        .destination_ports
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    format!(
-        "{} to port {}",
-        protocol.unwrap_or_else(|| "any protocol".into()),
-        ports.join(" or ")
-    )
+    let ports: Vec<_> = matcher.destination_ports.iter().map(ToString::to_string).collect();
+    format!("{} to port {}", protocol.unwrap_or_else(|| "any protocol".into()), ports.join(" or "))
 }
 
 /// What happens to a packet that matches.

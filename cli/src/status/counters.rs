@@ -25,35 +25,20 @@ pub fn write(f: &mut Formatter<'_>, interfaces: &[InterfaceStatus], width: Optio
 }
 
 fn row(words: &[&str], packets: u64, bytes: u64) -> Vec<String> {
-    words
-        .iter()
-        .map(ToString::to_string)
-        .chain([packets.to_string(), bytes.to_string()])
-        .collect()
+    words.iter().map(ToString::to_string).chain([packets.to_string(), bytes.to_string()]).collect()
 }
 
 fn by_rule(interface: &InterfaceStatus) -> Vec<Vec<String>> {
     let rules = interface.rules.iter();
-    rules
-        .map(|it| {
-            row(
-                &[&interface.name, &it.policy, &it.rule, &it.action],
-                it.packets,
-                it.bytes,
-            )
-        })
-        .collect()
+    rules.map(|it| row(&[&interface.name, &it.policy, &it.rule, &it.action], it.packets, it.bytes)).collect()
 }
 
 fn by_outcome(interface: &InterfaceStatus) -> Vec<Vec<String>> {
     let outcomes = interface.outcomes.iter();
-    outcomes
-        .map(|it| row(&[&interface.name, &it.outcome, &it.verdict], it.packets, it.bytes))
-        .collect()
+    outcomes.map(|it| row(&[&interface.name, &it.outcome, &it.verdict], it.packets, it.bytes)).collect()
 }
 
 fn malformed(interface: &InterfaceStatus) -> Vec<Vec<String>> {
     let seen = interface.malformed.iter().filter(|it| it.packets > 0);
-    seen.map(|it| row(&[&interface.name, &it.reason], it.packets, it.bytes))
-        .collect()
+    seen.map(|it| row(&[&interface.name, &it.reason], it.packets, it.bytes)).collect()
 }

@@ -10,15 +10,7 @@ use sluice_ipc::v1alpha1::InterfaceStatus;
 use super::{Columns, table};
 use crate::{numbers, output::clean};
 
-const STATE: Columns<'_> = &[
-    "INTERFACE",
-    "DRIVER",
-    "ASKED",
-    "MODE",
-    "VERIFIED",
-    ">PROGRAM",
-    "REVISION",
-];
+const STATE: Columns<'_> = &["INTERFACE", "DRIVER", "ASKED", "MODE", "VERIFIED", ">PROGRAM", "REVISION"];
 const TRAFFIC: Columns<'_> = &[">PACKETS/S", ">NS/PACKET", ">DROPS/S", ">DROPPED"];
 
 /// Digits of a revision that tell it apart from any other on this node.
@@ -31,12 +23,7 @@ pub fn write(f: &mut Formatter<'_>, interfaces: &[InterfaceStatus], width: Optio
         remarks(f, interface)?;
     }
     for (because, names) in unmeasured(interfaces) {
-        writeln!(
-            f,
-            "  {}: no ns per packet: {}",
-            clean(&names.join(", ")),
-            clean(because)
-        )?;
+        writeln!(f, "  {}: no ns per packet: {}", clean(&names.join(", ")), clean(because))?;
     }
     Ok(())
 }
@@ -53,44 +40,22 @@ fn one_table_or_two(interfaces: &[InterfaceStatus], width: Option<u16>) -> Strin
     }
     let below = |it: &InterfaceStatus| [vec![it.name.clone()], traffic(it)].concat();
     let columns = [&["INTERFACE"], TRAFFIC].concat();
-    format!(
-        "{}\n{}",
-        table(STATE, rows(state), None),
-        table(&columns, rows(below), None)
-    )
+    format!("{}\n{}", table(STATE, rows(state), None), table(&columns, rows(below), None))
 }
 
 fn state(interface: &InterfaceStatus) -> Vec<String> {
     let word = |text: &str| {
-        if text.is_empty() {
-            "-".to_owned()
-        } else {
-            text.to_owned()
-        }
+        if text.is_empty() { "-".to_owned() } else { text.to_owned() }
     };
     vec![
         interface.name.clone(),
         word(&interface.driver),
         word(&interface.mode_asked),
-        if attached(interface) {
-            interface.mode_in_force.clone()
-        } else {
-            "none".into()
-        },
+        if attached(interface) { interface.mode_in_force.clone() } else { "none".into() },
         // "Unverified (no traffic yet)": what stands in brackets is said below.
         word(interface.verified.split(' ').next().unwrap_or_default()),
-        if interface.program_id == 0 {
-            "-".into()
-        } else {
-            interface.program_id.to_string()
-        },
-        word(
-            &interface
-                .revision
-                .chars()
-                .take(REVISION_DIGITS)
-                .collect::<String>(),
-        ),
+        if interface.program_id == 0 { "-".into() } else { interface.program_id.to_string() },
+        word(&interface.revision.chars().take(REVISION_DIGITS).collect::<String>()),
     ]
 }
 
@@ -99,11 +64,7 @@ fn traffic(interface: &InterfaceStatus) -> Vec<String> {
         numbers::rate(interface.packets_per_second),
         numbers::nanoseconds(interface.nanoseconds_per_packet),
         numbers::rate(interface.drops_per_second),
-        if attached(interface) {
-            numbers::count(dropped(interface))
-        } else {
-            "-".into()
-        },
+        if attached(interface) { numbers::count(dropped(interface)) } else { "-".into() },
     ]
 }
 
@@ -112,32 +73,20 @@ const fn attached(interface: &InterfaceStatus) -> bool {
 }
 
 fn dropped(interface: &InterfaceStatus) -> u64 {
-    let drops = interface
-        .outcomes
-        .iter()
-        .filter(|outcome| outcome.verdict == "Drop");
+    let drops = interface.outcomes.iter().filter(|outcome| outcome.verdict == "Drop");
     drops.fold(0, |sum, outcome| sum.saturating_add(outcome.packets))
 }
 
 fn remarks(f: &mut Formatter<'_>, interface: &InterfaceStatus) -> fmt::Result {
     let name = clean(&interface.name);
     if !attached(interface) {
-        writeln!(
-            f,
-            "  {name}: no program of ours is attached: nothing is filtered here"
-        )?;
+        writeln!(f, "  {name}: no program of ours is attached: nothing is filtered here")?;
     }
     if let Some(foreign) = &interface.foreign_program {
-        let quoted = if foreign.name.is_empty() {
-            String::new()
-        } else {
-            format!(" \"{}\"", clean(&foreign.name))
-        };
+        let quoted =
+            if foreign.name.is_empty() { String::new() } else { format!(" \"{}\"", clean(&foreign.name)) };
         let (id, mode) = (foreign.id, clean(&foreign.mode));
-        writeln!(
-            f,
-            "  {name}: program {id}{quoted} of somebody else holds it ({mode}) and is left alone"
-        )?;
+        writeln!(f, "  {name}: program {id}{quoted} of somebody else holds it ({mode}) and is left alone")?;
     }
     match interface.verified.as_str() {
         "Bypassed" => writeln!(
@@ -166,10 +115,7 @@ fn unmeasured(interfaces: &[InterfaceStatus]) -> BTreeMap<&str, Vec<&str>> {
     for interface in interfaces {
         let because = interface.nanoseconds_unavailable_because.as_str();
         if interface.nanoseconds_per_packet.is_none() && !because.is_empty() {
-            unmeasured
-                .entry(because)
-                .or_default()
-                .push(interface.name.as_str());
+            unmeasured.entry(because).or_default().push(interface.name.as_str());
         }
     }
     unmeasured

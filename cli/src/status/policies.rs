@@ -13,11 +13,7 @@ pub fn write(f: &mut Formatter<'_>, policies: &[PolicyStatus], width: Option<u16
         return Ok(());
     }
     let columns = ["POLICY", "STATE", "INTERFACES", "FILE"];
-    write!(
-        f,
-        "\n{}",
-        table(&columns, policies.iter().map(row).collect(), width)
-    )?;
+    write!(f, "\n{}", table(&columns, policies.iter().map(row).collect(), width))?;
     for policy in policies {
         remarks(f, policy)?;
     }
@@ -25,34 +21,20 @@ pub fn write(f: &mut Formatter<'_>, policies: &[PolicyStatus], width: Option<u16
 }
 
 fn row(policy: &PolicyStatus) -> Vec<String> {
-    let interfaces = if policy.interfaces.is_empty() {
-        "-".into()
-    } else {
-        policy.interfaces.join(", ")
-    };
-    vec![
-        name(policy),
-        policy.state().name().into(),
-        interfaces,
-        policy.file.clone(),
-    ]
+    let interfaces = if policy.interfaces.is_empty() { "-".into() } else { policy.interfaces.join(", ") };
+    vec![name(policy), policy.state().name().into(), interfaces, policy.file.clone()]
 }
 
 fn name(policy: &PolicyStatus) -> String {
-    if policy.name.is_empty() {
-        "(no name)".into()
-    } else {
-        policy.name.clone()
-    }
+    if policy.name.is_empty() { "(no name)".into() } else { policy.name.clone() }
 }
 
 fn remarks(f: &mut Formatter<'_>, policy: &PolicyStatus) -> fmt::Result {
     let subject = clean(&name(policy));
     match policy.state() {
-        PolicyState::LastGood => writeln!(
-            f,
-            "  {subject}: its file is bad now; what it last gave stays in force"
-        )?,
+        PolicyState::LastGood => {
+            writeln!(f, "  {subject}: its file is bad now; what it last gave stays in force")?
+        }
         PolicyState::Refused => writeln!(f, "  {subject}: refused; nothing of it is in force")?,
         PolicyState::NoMatchingInterface => {
             writeln!(f, "  {subject}: good, but no interface of this node matches")?;
@@ -64,10 +46,7 @@ fn remarks(f: &mut Formatter<'_>, policy: &PolicyStatus) -> fmt::Result {
             )?;
         }
         PolicyState::NotProgrammed => {
-            writeln!(
-                f,
-                "  {subject}: good, but an interface that it selects does not run it; see there"
-            )?;
+            writeln!(f, "  {subject}: good, but an interface that it selects does not run it; see there")?;
         }
         PolicyState::InForce | PolicyState::Unspecified => {}
     }
@@ -75,12 +54,7 @@ fn remarks(f: &mut Formatter<'_>, policy: &PolicyStatus) -> fmt::Result {
         write_problem(f, problem)?;
     }
     for warning in &policy.warnings {
-        writeln!(
-            f,
-            "  {subject}: warning: {}: {}",
-            clean(&warning.reason),
-            clean(&warning.message)
-        )?;
+        writeln!(f, "  {subject}: warning: {}: {}", clean(&warning.reason), clean(&warning.message))?;
     }
     Ok(())
 }

@@ -6,16 +6,8 @@ use sluice_ipc::v1alpha1::{InterfaceStatus, PolicyState, PolicyStatus, StatusRep
 /// mode Auto is none: it was asked for. A program that saw no traffic yet is none either.
 pub fn count(reply: &StatusReply) -> usize {
     let of_agent = reply.agent.as_ref().map_or(1, |agent| agent.problems.len());
-    let of_policies = reply
-        .policies
-        .iter()
-        .filter(|policy| is_bad_policy(policy))
-        .count();
-    let of_interfaces = reply
-        .interfaces
-        .iter()
-        .filter(|interface| is_bad_interface(interface))
-        .count();
+    let of_policies = reply.policies.iter().filter(|policy| is_bad_policy(policy)).count();
+    let of_interfaces = reply.interfaces.iter().filter(|interface| is_bad_interface(interface)).count();
     of_agent + of_policies + of_interfaces
 }
 

@@ -12,19 +12,12 @@ pub type Columns<'a> = &'a [&'a str];
 pub fn table(titles: Columns<'_>, rows: Vec<Vec<String>>, width: Option<u16>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(
-        titles
-            .iter()
-            .map(|title| title.trim_start_matches('>'))
-            .collect::<Vec<_>>(),
-    );
+    table.set_header(titles.iter().map(|title| title.trim_start_matches('>')).collect::<Vec<_>>());
     for row in rows {
         table.add_row(row.iter().map(|cell| clean(cell)).collect::<Vec<_>>());
     }
     if let Some(width) = width {
-        table
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(width);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
     for (column, title) in table.column_iter_mut().zip(titles) {
         column.set_padding((0, 2));

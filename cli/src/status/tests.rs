@@ -9,13 +9,7 @@ use super::{count_problems, text::StatusText};
 use crate::samples;
 
 fn text(reply: &StatusReply, width: Option<u16>, counters: bool) -> String {
-    StatusText {
-        reply,
-        now_unix_seconds: samples::NOW,
-        width,
-        counters,
-    }
-    .to_string()
+    StatusText { reply, now_unix_seconds: samples::NOW, width, counters }.to_string()
 }
 
 #[test]
@@ -45,25 +39,15 @@ fn nothing_attached() {
 
 #[test]
 fn nothing_attached_and_no_directory() {
-    let agent = AgentStatus {
-        policy_directory: String::new(),
-        node_name: String::new(),
-        ..samples::agent()
-    };
-    let reply = StatusReply {
-        agent: Some(agent),
-        ..StatusReply::default()
-    };
+    let agent = AgentStatus { policy_directory: String::new(), node_name: String::new(), ..samples::agent() };
+    let reply = StatusReply { agent: Some(agent), ..StatusReply::default() };
     assert_snapshot!(text(&reply, None, false));
 }
 
 #[test]
 fn nothing_attached_but_policies() {
-    let reply = StatusReply {
-        policies: samples::bad_policies(),
-        skipped: samples::skipped(),
-        ..samples::idle()
-    };
+    let reply =
+        StatusReply { policies: samples::bad_policies(), skipped: samples::skipped(), ..samples::idle() };
     assert_snapshot!(text(&reply, None, false));
 }
 
@@ -71,14 +55,8 @@ fn nothing_attached_but_policies() {
 fn problems_of_the_agent() {
     let problem =
         "cannot read the policy directory: No such file or directory; what was in force stays".into();
-    let agent = AgentStatus {
-        problems: vec![problem],
-        ..samples::agent()
-    };
-    let reply = StatusReply {
-        agent: Some(agent),
-        ..samples::idle()
-    };
+    let agent = AgentStatus { problems: vec![problem], ..samples::agent() };
+    let reply = StatusReply { agent: Some(agent), ..samples::idle() };
     assert_snapshot!(text(&reply, None, false));
 }
 
@@ -99,17 +77,10 @@ fn rows_stay_below_their_titles() {
         let lines: Vec<_> = text.lines().collect();
         let header = lines.iter().position(|line| line.starts_with("POLICY")).unwrap();
         let state = lines[header].find("STATE").unwrap();
-        let row = lines[header + 1..]
-            .iter()
-            .find(|line| line.contains("InForce"))
-            .unwrap();
+        let row = lines[header + 1..].iter().find(|line| line.contains("InForce")).unwrap();
         assert_eq!(row.find("InForce"), Some(state), "{text}");
         if let Some(width) = width {
-            let widest = lines[header..]
-                .iter()
-                .map(|line| line.chars().count())
-                .max()
-                .unwrap();
+            let widest = lines[header..].iter().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width.into(), "{text}");
         }
     }
@@ -117,19 +88,10 @@ fn rows_stay_below_their_titles() {
 
 #[test]
 fn words_of_others_cannot_drive_the_terminal() {
-    let evil = PolicyStatus {
-        name: "\u{1b}[2Jevil\nROW".into(),
-        ..samples::in_force()
-    };
-    let reply = StatusReply {
-        policies: vec![evil],
-        ..samples::busy()
-    };
+    let evil = PolicyStatus { name: "\u{1b}[2Jevil\nROW".into(), ..samples::in_force() };
+    let reply = StatusReply { policies: vec![evil], ..samples::busy() };
     let text = text(&reply, None, true);
-    assert!(
-        !text.contains('\u{1b}') && text.contains("\\u{1b}[2Jevil\\nROW"),
-        "{text}"
-    );
+    assert!(!text.contains('\u{1b}') && text.contains("\\u{1b}[2Jevil\\nROW"), "{text}");
 }
 
 #[test]
@@ -139,10 +101,7 @@ fn json() {
 
 #[test]
 fn yaml() {
-    let reply = StatusReply {
-        interfaces: vec![samples::foreign(), samples::native()],
-        ..samples::busy()
-    };
+    let reply = StatusReply { interfaces: vec![samples::foreign(), samples::native()], ..samples::busy() };
     assert_snapshot!(crate::output::yaml(&reply).unwrap());
 }
 
@@ -167,11 +126,7 @@ fn yaml_says_what_json_says() {
         "long ".repeat(40),
         "words ".repeat(40)
     )]) {
-        let interface = InterfaceStatus {
-            revision: text.clone(),
-            message: text,
-            ..samples::native()
-        };
+        let interface = InterfaceStatus { revision: text.clone(), message: text, ..samples::native() };
         reply.interfaces.push(interface);
     }
     let from_yaml: serde_json::Value = serde_saphyr::from_str(&crate::output::yaml(&reply).unwrap()).unwrap();

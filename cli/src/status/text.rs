@@ -65,18 +65,9 @@ impl StatusText<'_> {
         writeln!(f, "There is no policy. What to do:")?;
         writeln!(f, "  1. write one, or copy one of the examples")?;
         writeln!(f, "  2. see what it would do:  sluicectl explain -f FILE")?;
-        match self
-            .reply
-            .agent
-            .as_ref()
-            .map(|agent| agent.policy_directory.as_str())
-        {
+        match self.reply.agent.as_ref().map(|agent| agent.policy_directory.as_str()) {
             Some(directory) if !directory.is_empty() => {
-                writeln!(
-                    f,
-                    "  3. put it in force:       cp FILE {}/",
-                    clean(directory.trim_end_matches('/'))
-                )
+                writeln!(f, "  3. put it in force:       cp FILE {}/", clean(directory.trim_end_matches('/')))
             }
             _ => writeln!(f, "  3. put it into the agent's policy directory"),
         }
@@ -87,14 +78,9 @@ fn skipped(f: &mut Formatter<'_>, skipped: &[SkippedInterface], width: Option<u1
     if skipped.is_empty() {
         return Ok(());
     }
-    let rows = skipped
-        .iter()
-        .map(|skip| vec![skip.interface.clone(), skip.reason.clone(), skip.policy.clone()]);
-    write!(
-        f,
-        "\n{}",
-        table(&["LEFT ALONE", "REASON", "POLICY"], rows.collect(), width)
-    )?;
+    let rows =
+        skipped.iter().map(|skip| vec![skip.interface.clone(), skip.reason.clone(), skip.policy.clone()]);
+    write!(f, "\n{}", table(&["LEFT ALONE", "REASON", "POLICY"], rows.collect(), width))?;
     for skip in skipped.iter().filter(|skip| !skip.message.is_empty()) {
         writeln!(f, "  {}: {}", clean(&skip.interface), clean(&skip.message))?;
     }

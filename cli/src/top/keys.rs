@@ -30,20 +30,14 @@ pub fn read() -> mpsc::Receiver<Key> {
 fn meaning(event: &Event) -> Option<Key> {
     match event {
         Event::Resize(..) => Some(Key::Redraw),
-        Event::Key(KeyEvent {
-            kind: KeyEventKind::Release,
-            ..
-        }) => None,
-        Event::Key(KeyEvent {
-            code: KeyCode::Char('q' | 'Q') | KeyCode::Esc,
-            ..
-        }) => Some(Key::Quit),
+        Event::Key(KeyEvent { kind: KeyEventKind::Release, .. }) => None,
+        Event::Key(KeyEvent { code: KeyCode::Char('q' | 'Q') | KeyCode::Esc, .. }) => Some(Key::Quit),
         // The terminal is in raw mode: Ctrl-C comes as a key, not as a signal.
-        Event::Key(KeyEvent {
-            code: KeyCode::Char('c' | 'd'),
-            modifiers,
-            ..
-        }) if modifiers.contains(KeyModifiers::CONTROL) => Some(Key::Quit),
+        Event::Key(KeyEvent { code: KeyCode::Char('c' | 'd'), modifiers, .. })
+            if modifiers.contains(KeyModifiers::CONTROL) =>
+        {
+            Some(Key::Quit)
+        }
         _ => None,
     }
 }

@@ -47,20 +47,15 @@ impl Model {
 }
 
 fn busiest(before: Option<&StatusReply>, now: &StatusReply, elapsed: Duration) -> Vec<BusyRule> {
-    let before: HashMap<_, _> = before
-        .into_iter()
-        .flat_map(rules)
-        .map(|(key, _, rule)| (key, rule.packets))
-        .collect();
+    let before: HashMap<_, _> =
+        before.into_iter().flat_map(rules).map(|(key, _, rule)| (key, rule.packets)).collect();
     let mut busy: Vec<_> = rules(now)
         .map(|(key, interface, rule)| BusyRule {
             interface: interface.name.clone(),
             name: format!("{}/{}", rule.policy, rule.rule),
             action: rule.action.clone(),
             packets: rule.packets,
-            packets_per_second: before
-                .get(&key)
-                .and_then(|before| rate(*before, rule.packets, elapsed)),
+            packets_per_second: before.get(&key).and_then(|before| rate(*before, rule.packets, elapsed)),
         })
         .collect();
     // Sorting is stable: rules that nothing hits stay in the order of evaluation.
@@ -87,9 +82,7 @@ fn rate(before: u64, now: u64, elapsed: Duration) -> Option<f64> {
 
 fn by_rate_then_packets(left: &BusyRule, right: &BusyRule) -> Ordering {
     let rate = |rule: &BusyRule| rule.packets_per_second.unwrap_or(0.0);
-    rate(right)
-        .total_cmp(&rate(left))
-        .then(right.packets.cmp(&left.packets))
+    rate(right).total_cmp(&rate(left)).then(right.packets.cmp(&left.packets))
 }
 
 #[cfg(test)]
@@ -104,23 +97,13 @@ mod tests {
             packets: *packets,
             ..RuleCounter::default()
         });
-        let interface = InterfaceStatus {
-            name: "eth0".into(),
-            rules: rules.collect(),
-            ..InterfaceStatus::default()
-        };
-        StatusReply {
-            interfaces: vec![interface],
-            ..StatusReply::default()
-        }
+        let interface =
+            InterfaceStatus { name: "eth0".into(), rules: rules.collect(), ..InterfaceStatus::default() };
+        StatusReply { interfaces: vec![interface], ..StatusReply::default() }
     }
 
     fn shown(model: &Model) -> Vec<(&str, Option<f64>)> {
-        model
-            .rules
-            .iter()
-            .map(|rule| (rule.name.as_str(), rule.packets_per_second))
-            .collect()
+        model.rules.iter().map(|rule| (rule.name.as_str(), rule.packets_per_second)).collect()
     }
 
     #[test]
@@ -128,14 +111,8 @@ mod tests {
         let mut model = Model::default();
         model.take(Ok(reply(&[("a", 10), ("b", 90)])), Duration::from_secs(1));
         assert_eq!(shown(&model), [("p/b", None), ("p/a", None)]);
-        model.take(
-            Ok(reply(&[("a", 30), ("b", 91), ("new", 5)])),
-            Duration::from_secs(3),
-        );
-        assert_eq!(
-            shown(&model),
-            [("p/a", Some(10.0)), ("p/b", Some(0.5)), ("p/new", None)]
-        );
+        model.take(Ok(reply(&[("a", 30), ("b", 91), ("new", 5)])), Duration::from_secs(3));
+        assert_eq!(shown(&model), [("p/a", Some(10.0)), ("p/b", Some(0.5)), ("p/new", None)]);
     }
 
     #[test]

@@ -17,10 +17,7 @@ impl Screen {
     }
 
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> Result<(), Error> {
-        self.0
-            .draw(draw)
-            .map(drop)
-            .map_err(|source| Error::Terminal { source })
+        self.0.draw(draw).map(drop).map_err(|source| Error::Terminal { source })
     }
 }
 

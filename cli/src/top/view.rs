@@ -34,11 +34,7 @@ pub fn draw(frame: &mut Frame<'_>, model: &Model) {
 }
 
 fn headline(model: &Model) -> Line<'static> {
-    match model
-        .reply
-        .as_ref()
-        .map(|reply| reply.agent.clone().unwrap_or_default())
-    {
+    match model.reply.as_ref().map(|reply| reply.agent.clone().unwrap_or_default()) {
         None => Line::from("sluicectl top: waiting for the agent's first answer"),
         Some(agent) if agent.node_name.is_empty() => {
             Line::from(format!("Sluice {}, pid {}", clean(&agent.version), agent.pid))
@@ -72,14 +68,8 @@ fn draw_body(frame: &mut Frame<'_>, area: Rect, reply: &StatusReply, rules: &[Bu
         return;
     }
     // The upper half may go to interfaces; what they leave goes to rules.
-    let wanted = u16::try_from(reply.interfaces.len())
-        .unwrap_or(u16::MAX)
-        .saturating_add(2);
-    let height = if rules.is_empty() {
-        area.height
-    } else {
-        wanted.min(area.height.div_ceil(2))
-    };
+    let wanted = u16::try_from(reply.interfaces.len()).unwrap_or(u16::MAX).saturating_add(2);
+    let height = if rules.is_empty() { area.height } else { wanted.min(area.height.div_ceil(2)) };
     let [upper, lower] = Layout::vertical([Constraint::Length(height), Constraint::Min(0)]).areas(area);
     draw_interfaces(frame, upper, &reply.interfaces);
     draw_rules(frame, lower, rules);
@@ -95,11 +85,7 @@ fn draw_interfaces(frame: &mut Frame<'_>, area: Rect, interfaces: &[InterfaceSta
 }
 
 fn interface_row(interface: &InterfaceStatus) -> Row<'static> {
-    let mode = if interface.mode_in_force.is_empty() {
-        "none"
-    } else {
-        &interface.mode_in_force
-    };
+    let mode = if interface.mode_in_force.is_empty() { "none" } else { &interface.mode_in_force };
     let verified = interface.verified.split(' ').next().unwrap_or_default();
     let row = Row::new([
         left(&shorten(&clean(&interface.name), INTERFACE.into())),
@@ -129,19 +115,9 @@ fn draw_rules(frame: &mut Frame<'_>, area: Rect, rules: &[BusyRule]) {
             right(&numbers::count(rule.packets)),
         ])
     });
-    let titles = [
-        left("INTERFACE"),
-        left("BUSIEST RULES"),
-        left("ACTION"),
-        right("PACKETS/S"),
-        right("PACKETS"),
-    ];
-    frame.render_widget(
-        Table::new(rows, widths)
-            .header(Row::new(titles).bold())
-            .column_spacing(2),
-        area,
-    );
+    let titles =
+        [left("INTERFACE"), left("BUSIEST RULES"), left("ACTION"), right("PACKETS/S"), right("PACKETS")];
+    frame.render_widget(Table::new(rows, widths).header(Row::new(titles).bold()).column_spacing(2), area);
 }
 
 /// As many rows as there is room for below the header. The last one says how many are left out.
@@ -190,11 +166,7 @@ mod tests {
     /// Two answers a second apart, between which the flood went on.
     fn model(last: StatusReply) -> Model {
         let mut first = last.clone();
-        for rule in first
-            .interfaces
-            .iter_mut()
-            .flat_map(|interface| &mut interface.rules)
-        {
+        for rule in first.interfaces.iter_mut().flat_map(|interface| &mut interface.rules) {
             rule.packets -= rule.packets.min(1_200_345);
         }
         let mut model = Model::default();
@@ -236,10 +208,7 @@ mod tests {
     #[test]
     fn an_agent_that_went_away() {
         let mut model = model(samples::busy());
-        let error = Error::Silent {
-            socket: "/run/sluice/agent.sock".into(),
-            seconds: 10,
-        };
+        let error = Error::Silent { socket: "/run/sluice/agent.sock".into(), seconds: 10 };
         model.take(Err(error), Duration::from_secs(3));
         assert_snapshot!(drawn(&model, 100, 14));
     }

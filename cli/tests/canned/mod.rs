@@ -19,11 +19,7 @@ impl Agent for Canned {
     async fn status(&self, request: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
         let pid = request.into_inner().sample_milliseconds;
         let mut reply = self.0.clone()?;
-        reply.agent = Some(AgentStatus {
-            pid,
-            version: "9.9.9".into(),
-            ..AgentStatus::default()
-        });
+        reply.agent = Some(AgentStatus { pid, version: "9.9.9".into(), ..AgentStatus::default() });
         Ok(Response::new(reply))
     }
 }
@@ -37,23 +33,13 @@ pub struct RunningAgent {
 impl RunningAgent {
     pub fn start(answer: Result<StatusReply, Status>) -> Self {
         let folder = TempDir::new().unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let incoming = runtime
-            .block_on(sluice_ipc::listen(&folder.path().join("agent.sock")))
-            .unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let incoming = runtime.block_on(sluice_ipc::listen(&folder.path().join("agent.sock"))).unwrap();
         runtime.spawn(
-            Server::builder()
-                .add_service(AgentServer::new(Canned(answer)))
-                .serve_with_incoming(incoming),
+            Server::builder().add_service(AgentServer::new(Canned(answer))).serve_with_incoming(incoming),
         );
-        Self {
-            folder,
-            _runtime: runtime,
-        }
+        Self { folder, _runtime: runtime }
     }
 
     pub fn socket(&self) -> PathBuf {

@@ -121,8 +121,7 @@ impl Attachment {
             return Ok(());
         }
         let counters = self.counters()?;
-        let (instance, program) =
-            load(&self.folder, revision, &mut self.slots, &counters)?;
+        let (instance, program) = load(&self.folder, revision, &mut self.slots, &counters)?;
         let old = self.program.as_ref().and_then(|name| sys::object_get(&self.folder.join(name)).ok());
         sys::link_update(self.link.as_fd(), instance.fd()?.as_fd(), old.as_ref().map(|fd| fd.as_fd()))
             .map_err(|source| Error::Swap { ifindex: self.ifindex, source })?;
@@ -151,8 +150,8 @@ impl Attachment {
     /// The kernel's ids of the link and of the program that it runs. An error or another interface
     /// than [`Self::ifindex`] means that the device is gone.
     pub fn ids(&self) -> Result<LinkIds, Error> {
-        let info = sys::link_info(self.link.as_fd())
-            .map_err(in_link("BPF_OBJ_GET_INFO_BY_FD", self.ifindex))?;
+        let info =
+            sys::link_info(self.link.as_fd()).map_err(in_link("BPF_OBJ_GET_INFO_BY_FD", self.ifindex))?;
         Ok(LinkIds { link: info.id, program: info.program_id, attached: info.ifindex == self.ifindex })
     }
 
@@ -181,8 +180,8 @@ impl Attachment {
         Ok(RunStatistics { time: info.run_time(), runs: info.run_count() })
     }
 
-    /// Takes the program off the interface and removes every pin.
-    pub fn remove(self) -> Result<(), Error> {
+    /// Takes the program off the interface and removes every pin. After an error it may be called again.
+    pub fn remove(&self) -> Result<(), Error> {
         remove_folder(&self.folder, self.ifindex)
     }
 
@@ -191,7 +190,10 @@ impl Attachment {
         let program = self.program.clone().unwrap_or_default();
         let keep = [LINK.to_owned(), program, counters_name(), rule_names_name()];
         let names = file_names(&self.folder).map_err(|source| Error::io("list", &self.folder, source))?;
-        names.iter().filter(|name| !keep.contains(name)).try_for_each(|name| remove_file(&self.folder.join(name)))
+        names
+            .iter()
+            .filter(|name| !keep.contains(name))
+            .try_for_each(|name| remove_file(&self.folder.join(name)))
     }
 }
 

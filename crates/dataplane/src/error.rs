@@ -15,7 +15,9 @@ pub enum Error {
         path: PathBuf,
     },
     /// The BPF file system is absent and could not be mounted.
-    #[error("{path}: cannot mount the BPF file system: {source}; this needs CAP_SYS_ADMIN, or a node that mounts it")]
+    #[error(
+        "{path}: cannot mount the BPF file system: {source}; this needs CAP_SYS_ADMIN, or a node that mounts it"
+    )]
     Mount {
         /// The mount point.
         path: PathBuf,

@@ -68,7 +68,8 @@ impl Instance {
     /// The counters of an instance that was loaded unpinned, summed over CPUs.
     pub fn counters(&self) -> Result<Box<sluice_ebpf_common::Counters>, Error> {
         let map = self.ebpf.map(COUNTERS).ok_or(Error::NoProgram(COUNTERS))?;
-        let map = aya::maps::PerCpuArray::try_from(map).map_err(|source| Error::Map { ifindex: 0, source })?;
+        let map =
+            aya::maps::PerCpuArray::try_from(map).map_err(|source| Error::Map { ifindex: 0, source })?;
         crate::counters::read(&map, 0)
     }
 

@@ -69,11 +69,7 @@ impl Counters {
     /// Nothing counted.
     pub const ZERO: Self = {
         const NONE: Counter = Counter { packets: 0, bytes: 0 };
-        Self {
-            outcomes: [NONE; OUTCOMES],
-            malformed: [NONE; MALFORMED_REASONS],
-            rules: [NONE; RULE_SLOTS],
-        }
+        Self { outcomes: [NONE; OUTCOMES], malformed: [NONE; MALFORMED_REASONS], rules: [NONE; RULE_SLOTS] }
     };
 
     /// Packets that the program has seen.

@@ -52,10 +52,7 @@ const _: () = assert!(size_of::<Tables>() == 48 + 256 * 8 + PORT_CLASSES * 8 + M
 
 impl Tables {
     /// Tables without a rule: every packet passes.
-    #[allow(
-        clippy::large_stack_arrays,
-        reason = "a constant, of which users make statics and boxes"
-    )]
+    #[allow(clippy::large_stack_arrays, reason = "a constant, of which users make statics and boxes")]
     pub const EMPTY: Self = Self {
         fields: 0,
         abi_version: crate::ABI_VERSION,

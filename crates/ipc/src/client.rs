@@ -39,10 +39,7 @@ fn explain(socket: PathBuf, error: tonic::transport::Error) -> Error {
         Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Error::NoSocket { socket },
         Some(io::ErrorKind::ConnectionRefused) => Error::NobodyListens { socket },
         Some(io::ErrorKind::PermissionDenied) => Error::PermissionDenied { socket },
-        _ => Error::Connect {
-            socket,
-            source: error,
-        },
+        _ => Error::Connect { socket, source: error },
     }
 }
 

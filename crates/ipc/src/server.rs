@@ -22,28 +22,12 @@ use crate::Error;
 /// this must hold the agent's lock.
 pub async fn listen(socket: &Path) -> Result<UnixListenerStream, Error> {
     let (Some(folder), Some(_)) = (socket.parent(), socket.file_name()) else {
-        return Err(Error::BadPath {
-            socket: socket.to_path_buf(),
-        });
+        return Err(Error::BadPath { socket: socket.to_path_buf() });
     };
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    let failed = |action| {
-        move |source| Error::Listen {
-            socket: socket.to_path_buf(),
-            action,
-            source,
-        }
-    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let failed = |action| move |source| Error::Listen { socket: socket.to_path_buf(), action, source };
 
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(folder)
-        .map_err(failed("make its folder"))?;
+    DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(failed("make its folder"))?;
     refuse_what_is_not_ours(socket).await?;
 
     let workshop = Workshop::make(folder).map_err(failed("make a private folder beside it"))?;
@@ -59,27 +43,18 @@ async fn refuse_what_is_not_ours(socket: &Path) -> Result<(), Error> {
         Ok(metadata) => metadata.file_type(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => {
-            return Err(Error::Listen {
-                socket: socket.to_path_buf(),
-                action: "look at the path",
-                source,
-            });
+            return Err(Error::Listen { socket: socket.to_path_buf(), action: "look at the path", source });
         }
     };
     if !found.is_socket() {
-        return Err(Error::NotASocket {
-            socket: socket.to_path_buf(),
-            what: describe(found),
-        });
+        return Err(Error::NotASocket { socket: socket.to_path_buf(), what: describe(found) });
     }
     match UnixStream::connect(socket).await {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
         // Gone between the two looks: its owner has just stopped.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         // A full backlog (EAGAIN) is an answer of a live one as well.
-        _ => Err(Error::InUse {
-            socket: socket.to_path_buf(),
-        }),
+        _ => Err(Error::InUse { socket: socket.to_path_buf() }),
     }
 }
 

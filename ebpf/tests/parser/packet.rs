@@ -195,7 +195,9 @@ fn others() -> impl Strategy<Value = Network> {
 }
 
 fn fragments() -> impl Strategy<Value = Fragment> {
-    let some = (0..0x2000_u16, any::<bool>());
+    // Each bit of the offset alone makes a later fragment.
+    let offset = prop_oneof![0..0x2000_u16, (0..13).prop_map(|bit| 1_u16 << bit)];
+    let some = (offset, any::<bool>());
     let whole_or_first = (Just(0), any::<bool>());
     prop_oneof![2 => Just((0, false)), 1 => whole_or_first, 1 => some]
         .prop_map(|(offset, more)| Fragment { offset, more })
