@@ -47,12 +47,11 @@ proptest! {
     fn transport_lengths_agree_with_etherparse(packet in packets(), length in 0..70_u8) {
         let mut frame = packet.bytes();
         let flow = parsed(&frame);
-        prop_assume!(flow.fragment == Some(Fragment::None));
-        match (flow.protocol, flow.l4_offset) {
-            (Some(6), Some(offset)) => frame[offset + 12] = length << 4,
+        match (flow.fragment, flow.protocol, flow.l4_offset) {
+            (Some(Fragment::None), Some(6), Some(offset)) => frame[offset + 12] = length << 4,
             // The host takes a length of 0 over IPv6 only, see `differences`.
-            (Some(17), Some(offset)) if length > 0 => frame[offset + 4..offset + 6].copy_from_slice(&[0, length]),
-            _ => return Err(TestCaseError::reject("no length")),
+            (Some(Fragment::None), Some(17), Some(offset)) => frame[offset + 5] = length.max(1),
+            _ => (),
         }
         match oracle::read(&frame) {
             Some(expected) => prop_assert_eq!(parsed(&frame), expected),
