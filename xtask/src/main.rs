@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask --help` lists them. Nothing here is shipped.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod demo;
 mod generate;
 mod junit;
@@ -23,6 +24,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// Measure, and write target/bench/results.json; needs root.
+    Bench,
     /// Show on real packets that a policy does its job; needs root.
     Demo,
     /// Write the files that are generated from the sources, and are committed.
@@ -51,6 +54,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("find the workspace")?;
     env::set_current_dir(root).with_context(|| format!("enter {}", root.display()))?;
     match &arguments.chore {
+        Chore::Bench => bench::run(),
         Chore::Demo => demo::run(),
         Chore::Generate { check } => generate::run(*check),
         Chore::Lint => lint::run(),

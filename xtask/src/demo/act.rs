@@ -48,6 +48,7 @@ impl Act<'_> {
             "lab",
             "two network namespaces joined by a veth pair, the agent and a TCP service in one of them",
         )?;
+        stage.start_load();
         let idle = self.idle(&mut stage)?;
         let start = stage.read()?;
         let flooded = self.flooded(&mut stage, idle)?;

@@ -96,6 +96,11 @@ impl Agent {
         Ok(reply.interfaces.into_iter().find(|interface| interface.ifindex == ifindex))
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its socket.
     pub fn socket(&self) -> &Path {
         &self.socket
@@ -125,8 +130,9 @@ impl Drop for Agent {
     }
 }
 
-/// The policy that this run is about: one rule, on one device.
-pub fn policy(device: &str, mode: &str) -> String {
+/// A policy of one rule that drops UDP to these ports on one device.
+pub fn policy(device: &str, mode: &str, ports: &[u16]) -> String {
+    let ports: Vec<String> = ports.iter().map(|port| format!("\"{port}\"")).collect();
     format!(
         "apiVersion: sluice.dev/v1alpha1\n\
          kind: XdpPolicy\n\
@@ -138,8 +144,9 @@ pub fn policy(device: &str, mode: &str) -> String {
         \x20 mode: {mode}\n\
         \x20 rules:\n\
         \x20 - name: udp-9\n\
-        \x20   match: {{protocol: UDP, destinationPorts: [\"9\"]}}\n\
-        \x20   action: {{type: Drop}}\n"
+        \x20   match: {{protocol: UDP, destinationPorts: [{}]}}\n\
+        \x20   action: {{type: Drop}}\n",
+        ports.join(", ")
     )
 }
 

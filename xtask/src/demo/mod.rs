@@ -6,8 +6,8 @@ pub mod agent;
 pub mod build;
 pub mod figures;
 pub mod interrupt;
-mod reading;
-mod screen;
+pub mod reading;
+pub mod screen;
 pub mod stage;
 mod table;
 mod verdict;
@@ -32,13 +32,7 @@ FLOOD       before the policy is in force; FLOOD + POLICY is after, in brackets 
 
 /// Builds, shows, judges.
 pub fn run() -> Result<()> {
-    ensure!(
-        Feature::Root.is_there(),
-        "the demo needs root: it makes network namespaces and loads programs into the kernel"
-    );
-    for feature in [Feature::NetworkNamespaces, Feature::Bpf, Feature::Program("ethtool")] {
-        ensure!(feature.is_there(), "the demo needs {feature}, which this machine does not give");
-    }
+    require_machine("demo")?;
     let cpus = Cpus::choose()?;
     let programs = build::programs()?;
     interrupt::listen()?;
@@ -53,9 +47,21 @@ pub fn run() -> Result<()> {
     judge(&mut screen, &outcomes, started)
 }
 
+/// An error that names what this machine lacks for the `chore`.
+pub fn require_machine(chore: &str) -> Result<()> {
+    ensure!(
+        Feature::Root.is_there(),
+        "the {chore} needs root: it makes network namespaces and loads programs into the kernel"
+    );
+    for feature in [Feature::NetworkNamespaces, Feature::Bpf, Feature::Program("ethtool")] {
+        ensure!(feature.is_there(), "the {chore} needs {feature}, which this machine does not give");
+    }
+    Ok(())
+}
+
 fn introduce(screen: &mut Screen, cpus: Cpus) -> Result<()> {
     screen.title("Sluice demo: one policy against a flood, on real packets")?;
-    let policy = agent::policy("<device>", "Native")
+    let policy = agent::policy("<device>", "Native", &[9])
         .replace("Native", "Native           # Generic in the second half");
     let policy: String = policy.lines().flat_map(|line| ["    ", line, "\n"]).collect();
     screen.say(&format!(

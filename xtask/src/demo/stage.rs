@@ -3,13 +3,14 @@
 //! Everything is taken down with this value, also when the run ends early.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use sluice_ipc::v1alpha1::InterfaceStatus;
-use sluice_testkit::traffic::{Flood, FloodReport, RunningFlood, TcpLoad, TcpServer};
+use sluice_testkit::traffic::{self, Flood, FloodReport, RunningFlood, TcpLoad, TcpServer};
 use sluice_testkit::{BpffsDir, Frame, VethLab};
 use tempfile::TempDir;
 
@@ -22,9 +23,9 @@ use super::reading::{Reading, ReceiveThread, refused_datagrams};
 const CLIENTS: usize = 8;
 const HONEST_PORT: u16 = 80;
 /// The discard service's port: a classic target that nobody listens on.
-pub const FLOOD_PORT: u16 = 9;
+const FLOOD_PORT: u16 = 9;
 /// The file that the policy goes to.
-const POLICY_FILE: &str = "discard-flood.yaml";
+pub const POLICY_FILE: &str = "discard-flood.yaml";
 /// An agent that has not acted by then has failed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -32,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Stage {
     flood: Option<RunningFlood>,
     load: Option<TcpLoad>,
-    _server: TcpServer,
+    server: TcpServer,
     /// The agent.
     pub agent: Agent,
     /// The agent's folder of pins.
@@ -67,7 +68,7 @@ impl Cpus {
 }
 
 impl Stage {
-    /// Sets everything up and lets the honest users begin.
+    /// Sets everything up; nobody sends yet.
     pub fn set_up(programs: &Programs, cpus: Cpus, purpose: &str) -> Result<Self> {
         let folder = TempDir::with_prefix("sluice-demo-").context("make a folder for the agent")?;
         let lab = VethLab::new(purpose)?;
@@ -79,11 +80,10 @@ impl Stage {
         let agent = Agent::start(&programs.agent, &node.namespace, folder.path(), pins.path())?;
         let address = SocketAddr::from((node.ipv4, HONEST_PORT));
         let server = TcpServer::start(&node.namespace, address, Some(cpus.receive))?;
-        let load = TcpLoad::start(&lab.peer.namespace, address, CLIENTS, Some(cpus.send));
         Ok(Self {
             flood: None,
-            load: Some(load),
-            _server: server,
+            load: None,
+            server,
             agent,
             pins,
             receive_thread,
@@ -92,6 +92,16 @@ impl Stage {
             honest: (0, 0),
             folder,
         })
+    }
+
+    /// The folder that the agent keeps everything in, but its pins.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The pinned link of the device, once a policy is in force.
+    pub fn pinned_link(&self) -> PathBuf {
+        self.pins.path().join(self.lab.node.ifindex.to_string()).join("link")
     }
 
     /// The device that the policy is about.
@@ -117,17 +127,33 @@ impl Stage {
         })
     }
 
+    /// Lets the honest users begin.
+    pub fn start_load(&mut self) {
+        let peer = &self.lab.peer.namespace;
+        self.load = Some(TcpLoad::start(peer, self.server.address(), CLIENTS, Some(self.send_cpu)));
+    }
+
     /// Starts the flood, at the highest rate that its CPU gives.
     pub fn start_flood(&mut self) -> Result<()> {
+        let peer = &self.lab.peer;
+        let flood = Flood::new(vec![self.flood_frame()]).on_cpu(self.send_cpu);
+        self.flood = Some(flood.start(&peer.namespace, &peer.device)?);
+        Ok(())
+    }
+
+    /// Sends a few packets of the flood, and no more.
+    pub fn send_few(&self) -> Result<()> {
+        let peer = &self.lab.peer;
+        traffic::send(&peer.namespace, &peer.device, &vec![self.flood_frame(); 16])
+    }
+
+    fn flood_frame(&self) -> Vec<u8> {
         let (node, peer) = (&self.lab.node, &self.lab.peer);
-        let frame = Frame::ethernet(peer.mac, node.mac)
+        Frame::ethernet(peer.mac, node.mac)
             .ipv4(peer.ipv4, node.ipv4)
             .udp(40_000, FLOOD_PORT)
             .pad_to(60)
-            .build();
-        let flood = Flood::new(vec![frame]).on_cpu(self.send_cpu);
-        self.flood = Some(flood.start(&peer.namespace, &peer.device)?);
-        Ok(())
+            .build()
     }
 
     /// Stops the flood.
@@ -146,7 +172,7 @@ impl Stage {
 
     /// Renames the policy into the agent's folder, and waits until the agent says that it is in force.
     pub fn apply_policy(&mut self, mode: &str) -> Result<(InterfaceStatus, Duration)> {
-        let text = agent::policy(self.device(), mode);
+        let text = agent::policy(self.device(), mode, &[FLOOD_PORT]);
         let started = Instant::now();
         agent::place(self.folder.path(), POLICY_FILE, &text)?;
         loop {
