@@ -113,7 +113,7 @@ impl NetworkNamespace {
 
     /// Runs `ip` with these words inside the namespace; returns what it printed.
     pub fn ip(&self, words: &str) -> Result<String> {
-        run(Command::new("ip").args(["-n", &self.name]).args(words.split_ascii_whitespace()))
+        run(self.command("ip").args(words.split_ascii_whitespace()))
     }
 
     /// Runs a whole command line of plain words inside the namespace; returns what it printed.
