@@ -8,7 +8,7 @@ use sluice_policy::{Channels, LinkFacts, Master, attach};
 
 /// The facts of `link`; `links` tells the names of devices below it.
 pub fn of(link: &Link, links: &[Link]) -> LinkFacts {
-    let parent = links.iter().find(|other| Some(other.ifindex) == link.parent);
+    let parent = link.parent.and_then(|parent| links.iter().find(|other| other.ifindex == parent));
     LinkFacts {
         ifindex: link.ifindex,
         name: link.name.clone(),

@@ -21,16 +21,20 @@ pub fn compile(policies: &[Policy], links: &[LinkFacts]) -> NodePlan {
     policies.sort_by_key(|policy| (policy.priority, &policy.name));
     let mut links: Vec<&LinkFacts> = links.iter().collect();
     let by_index = links_by_index(&links);
-    links.sort_by_key(|link| (height(link, &by_index, 0), link.ifindex));
+    let heights = heights(&links, &by_index);
+    links.sort_by_key(|link| (heights.get(&link.ifindex), link.ifindex));
 
     let mut plan = NodePlan::default();
     let mut claims = Claims::new(&policies, &links, &mut plan.skipped);
     claims.give_ports_to_their_bond(&links, &mut plan.skipped);
-    plan.policies = policies.iter().map(|policy| report(policy, &links, &claims)).collect();
+    plan.policies = policies.iter().map(|policy| report(policy, &links, &by_index, &claims)).collect();
     for link in &links {
         if let Some(interface) = interface(link, claims.of(link), &mut plan.policies) {
             plan.interfaces.push(interface);
         }
+    }
+    for report in &mut plan.policies {
+        report.interfaces.sort_unstable();
     }
     reach::warn(&plan.interfaces, &mut plan.policies);
     plan.skipped.sort_by(|left, right| (left.ifindex, &left.policy).cmp(&(right.ifindex, &right.policy)));
@@ -41,19 +45,29 @@ fn links_by_index<'a>(links: &[&'a LinkFacts]) -> BTreeMap<u32, &'a LinkFacts> {
     links.iter().map(|link| (link.ifindex, *link)).collect()
 }
 
-/// How many devices lie below this one. The index below a veth is that of its other end.
-fn height(link: &LinkFacts, links: &BTreeMap<u32, &LinkFacts>, depth: u32) -> u32 {
+/// By index of a device, how many devices lie below it. The index below a veth is that of its other end.
+fn heights(links: &[&LinkFacts], by_index: &BTreeMap<u32, &LinkFacts>) -> BTreeMap<u32, u32> {
     const DEEPEST: u32 = 8; // The kernel's own limit for nested devices.
-    if depth == DEEPEST {
-        return 0;
+    let mut above_below = Vec::new();
+    for link in links {
+        let parent = link.parent.filter(|_| !link.is_kind("veth"));
+        above_below.extend(parent.map(|parent| (link.ifindex, parent)));
+        above_below.extend(link.master.as_ref().map(|master| (master.ifindex, link.ifindex)));
     }
-    let parent = link.parent.filter(|_| !link.is_kind("veth")).and_then(|parent| links.get(&parent)).copied();
-    let ports = links
-        .values()
-        .copied()
-        .filter(|port| port.master.as_ref().is_some_and(|master| master.ifindex == link.ifindex));
-    let below = parent.into_iter().chain(ports).filter(|below| below.ifindex != link.ifindex);
-    below.map(|below| 1 + height(below, links, depth + 1)).max().unwrap_or(0)
+    above_below.retain(|(above, below)| above != below && by_index.contains_key(below));
+    let mut heights: BTreeMap<u32, u32> = BTreeMap::new();
+    for _ in 0..DEEPEST {
+        let mut higher: BTreeMap<u32, u32> = BTreeMap::new();
+        for (above, below) in &above_below {
+            let height = 1 + heights.get(below).copied().unwrap_or_default();
+            higher.entry(*above).and_modify(|known| *known = height.max(*known)).or_insert(height);
+        }
+        if higher == heights {
+            break;
+        }
+        heights = higher;
+    }
+    heights
 }
 
 /// Which policies want which device, and by what.
@@ -110,10 +124,14 @@ fn skip(link: &LinkFacts, policy: &Policy, reason: &'static str, message: String
     Skipped { interface, ifindex: link.ifindex, policy, reason, message }
 }
 
-fn report(policy: &Policy, links: &[&LinkFacts], claims: &Claims<'_>) -> PolicyReport {
+fn report(
+    policy: &Policy,
+    links: &[&LinkFacts],
+    by_index: &BTreeMap<u32, &LinkFacts>,
+    claims: &Claims<'_>,
+) -> PolicyReport {
     let mut warnings = without_match(policy, links);
     let has = |link: &LinkFacts| claims.of(link).iter().any(|(claimant, _)| claimant.name == policy.name);
-    let by_index = links_by_index(links);
     for link in links.iter().filter(|link| link.is_kind("vlan") && has(link)) {
         let parent = link.parent.and_then(|parent| by_index.get(&parent));
         if let Some(parent) = parent.filter(|parent| has(parent)) {
@@ -155,7 +173,6 @@ fn interface(
         plan.rules.extend(planned(policy));
         plan.policies.push(policy.name.clone());
         report.interfaces.push(plan.name.clone());
-        report.interfaces.sort_unstable();
     }
     (!plan.policies.is_empty()).then_some(plan)
 }

@@ -3,10 +3,12 @@
 
 mod common;
 
+use std::time::{Duration, Instant};
+
 use common::{document_with, parse};
 use rstest::rstest;
 use serde_json::{Value, json};
-use sluice_policy::{LinkFacts, NodePlan, Policy, compile};
+use sluice_policy::{LinkFacts, Master, NodePlan, Policy, compile};
 
 fn policy(name: &str, rules: Vec<Value>) -> Policy {
     let mut document = document_with("/metadata/name", json!(name));
@@ -24,6 +26,44 @@ fn rule(name: &str, protocol: &Value, ports: &[&str], action: &str) -> Value {
 
 fn on_eth0(policies: &[Policy]) -> NodePlan {
     compile(policies, &[LinkFacts { ifindex: 2, name: "eth0".to_owned(), ..LinkFacts::default() }])
+}
+
+fn node_of_many_pods() -> Vec<LinkFacts> {
+    let below = |ifindex, kind: &str| Some(Master { ifindex, kind: Some(kind.to_owned()) });
+    let device = |ifindex, name: &str, kind: Option<&str>, master| LinkFacts {
+        ifindex,
+        name: name.to_owned(),
+        kind: kind.map(str::to_owned),
+        master,
+        ..LinkFacts::default()
+    };
+    let mut links = vec![
+        LinkFacts { parent: Some(3), ..device(2, "bond0.7", Some("vlan"), below(4, "bridge")) },
+        device(3, "bond0", Some("bond"), None),
+        device(4, "br0", Some("bridge"), None),
+        device(5, "eth0", None, below(3, "bond")),
+        device(6, "eth1", None, below(3, "bond")),
+    ];
+    for ifindex in 7..5007 {
+        links.push(device(ifindex, &format!("veth{ifindex}"), Some("veth"), below(4, "bridge")));
+    }
+    links
+}
+
+#[test]
+fn thousands_of_pods_cost_little_and_devices_below_others_come_first() {
+    let mut document = document_with("/spec/interfaces/0/names", json!(["bond0", "bond0.7", "br0", "veth9"]));
+    let named = parse(&document).unwrap();
+    document["metadata"]["name"] = json!("rest");
+    document["spec"]["interfaces"] = json!([{"names": ["eth*", "bond*"]}]);
+    let (policies, links) = ([named, parse(&document).unwrap()], node_of_many_pods());
+    let start = Instant::now();
+    let plan = compile(&policies, &links);
+    let took = start.elapsed();
+    let order: Vec<&str> = plan.interfaces.iter().map(|interface| interface.name.as_str()).collect();
+    assert_eq!(order, ["veth9", "bond0", "bond0.7", "br0"]);
+    println!("compiled for {} devices in {took:?}", links.len());
+    assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
 #[test]
