@@ -7,7 +7,8 @@
 /// Rules that one interface can carry: one bit of a `u64` each.
 pub const MAX_RULES: usize = 64;
 
-/// Classes of ports: at most two bounds a rule, so at most `2 * MAX_RULES + 1` classes.
+/// Classes of ports: ports that the same rules accept are one class. A rule may list many ranges, so
+/// nothing but the compiler bounds the classes: it refuses rules that need more than these.
 pub const PORT_CLASSES: usize = 256;
 
 /// Slots of rule counters on one interface. More than [`MAX_RULES`], so that a rule keeps its
@@ -22,7 +23,7 @@ pub const FIELD_DESTINATION_PORT: u32 = 1 << 1;
 /// The read-only global `TABLES` of a program instance. The verifier knows the scalars in it as
 /// constants (the map is frozen before the load) and removes the code of fields that no rule reads.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub struct Tables {
     /// Which fields the rules read: `FIELD_*`.
     pub fields: u32,

@@ -126,8 +126,11 @@ impl InterfacePlan {
         format!("{:016x}", u64::from_be_bytes(first))
     }
 
-    /// The tables of the program instance. `slots` has the counter slot of each rule; a rule
-    /// without one counts in slot 0.
+    /// The tables of the program instance. `slots` has the counter slot of each rule, in order.
+    ///
+    /// # Panics
+    /// If the plan is none that [`crate::compile`] makes (too many rules or classes of ports), or if `slots`
+    /// does not have one slot below [`sluice_ebpf_common::RULE_SLOTS`] for each rule.
     #[must_use]
     pub fn tables(&self, slots: &[u16]) -> Box<Tables> {
         crate::tables::build(&self.rules, slots)

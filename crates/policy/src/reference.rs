@@ -1,5 +1,5 @@
-//! The reference evaluator: slow and obvious. The tables and the programs in the kernel are tested
-//! against it; nothing in production calls it.
+//! The reference evaluator: slow and obvious. The tests of this crate hold the tables to it, those of the
+//! agent the program in the kernel; nothing in production calls it.
 
 use crate::{Action, Matcher, PlannedRule};
 

@@ -9,10 +9,14 @@ use sluice_ebpf_common::{
 
 use crate::{Action, Matcher, PlannedRule};
 
-/// Fills the tables. The plan has been held to [`MAX_RULES`] and [`PORT_CLASSES`] before.
+/// Fills the tables. The plan has been held to [`MAX_RULES`] and [`PORT_CLASSES`] before, and the slots are
+/// those of its rules: anything else is a mistake of this program, and tables that judge some packets
+/// wrongly would be worse than to stop.
 pub(crate) fn build(rules: &[PlannedRule], slots: &[u16]) -> Box<Tables> {
+    assert!(rules.len() <= MAX_RULES, "the compiler let {} rules through", rules.len());
+    assert_eq!(rules.len(), slots.len(), "every rule has its own counter slot");
     let mut tables = Box::new(Tables::EMPTY);
-    for (index, rule) in rules.iter().take(MAX_RULES).enumerate() {
+    for (index, (rule, slot)) in rules.iter().zip(slots).enumerate() {
         let bit = 1 << index;
         match rule.action {
             Action::Drop => tables.drop |= bit,
@@ -25,9 +29,8 @@ pub(crate) fn build(rules: &[PlannedRule], slots: &[u16]) -> Box<Tables> {
         } else {
             tables.fields |= FIELD_DESTINATION_PORT;
         }
-        let slot = slots.get(index).copied().unwrap_or_default();
-        debug_assert!(usize::from(slot) < RULE_SLOTS, "slot {slot} has no counter");
-        tables.rule_slot[index] = slot;
+        assert!(usize::from(*slot) < RULE_SLOTS, "slot {slot} has no counter");
+        tables.rule_slot[index] = *slot;
     }
     add_ports(&mut tables, rules);
     tables
@@ -46,13 +49,13 @@ fn add_protocol(tables: &mut Tables, bit: u64, protocol: Option<u8>) {
 fn add_ports(tables: &mut Tables, rules: &[PlannedRule]) {
     let matchers: Vec<&Matcher> = rules.iter().map(|rule| &rule.matcher).collect();
     let classes = PortClasses::of(&matchers);
-    debug_assert!(classes.vectors.len() <= PORT_CLASSES, "the compiler let too many port classes through");
-    for (class, vector) in tables.destination_port.iter_mut().zip(&classes.vectors) {
-        *class = *vector;
-    }
+    let count = classes.vectors.len();
+    assert!(count <= PORT_CLASSES, "the compiler let {count} port classes through");
+    tables.destination_port[..count].copy_from_slice(&classes.vectors);
+    let class_numbers: Vec<u8> = (0..=u8::MAX).take(count).collect();
     for (range, class) in classes.ranges {
-        let class = u8::try_from(class).unwrap_or_default();
-        tables.destination_port_class[usize::from(range.0)..=usize::from(range.1)].fill(class);
+        let ports = usize::from(range.0)..=usize::from(range.1);
+        tables.destination_port_class[ports].fill(class_numbers[class]);
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use proptest::prelude::*;
+use rstest::rstest;
 use sluice_ebpf_common::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, MAX_RULES, Tables};
 use sluice_policy::reference::{PacketFields, Verdict, evaluate};
 use sluice_policy::{Action, InterfacePlan, Matcher, Mode, PlannedRule, PortRange};
@@ -78,7 +79,10 @@ const NINE: PortRange = PortRange { first: 9, last: 9 };
 
 #[test]
 fn only_fields_that_a_rule_reads_are_marked() {
-    let fields = |rules| plan(rules).tables(&[0]).fields;
+    let fields = |rules: Vec<_>| {
+        let slots = vec![0; rules.len()];
+        plan(rules).tables(&slots).fields
+    };
     assert_eq!(fields(vec![]), 0);
     assert_eq!(fields(vec![(Action::Pass, None, vec![])]), 0);
     assert_eq!(fields(vec![(Action::Drop, Some(6), vec![])]), FIELD_PROTOCOL);
@@ -95,6 +99,29 @@ fn slots_follow_the_rules() {
     let rules = vec![(Action::Count, Some(6), vec![]), (Action::Drop, Some(17), vec![NINE])];
     let tables = plan(rules).tables(&[7, 1023]);
     assert_eq!(tables.rule_slot[..3], [7, 1023, 0]);
+}
+
+/// Rule i takes the ports with bit i set, so that no two of the first 300 ports are in one class.
+fn too_many_classes() -> Vec<(Action, Option<u8>, Vec<PortRange>)> {
+    let ports = |bit: u32| (0..300_u16).filter(move |port| port & (1 << bit) != 0);
+    let ranges = |bit| ports(bit).map(|port| PortRange { first: port, last: port }).collect();
+    (0..9).map(|bit| (Action::Count, Some(17), ranges(bit))).collect()
+}
+
+#[rstest]
+#[case::a_rule_without_a_slot(vec![(Action::Drop, Some(6), vec![]); 2], vec![1], "its own counter slot")]
+#[case::a_slot_without_a_rule(vec![(Action::Drop, Some(6), vec![])], vec![1, 2], "its own counter slot")]
+#[case::a_slot_without_a_counter(vec![(Action::Drop, Some(6), vec![])], vec![1024], "no counter")]
+#[case::too_many_rules(vec![(Action::Drop, Some(6), vec![]); 65], (0..65).collect(), "65 rules")]
+#[case::too_many_classes(too_many_classes(), (0..9).collect(), "300 port classes")]
+fn tables_that_would_judge_wrongly_are_not_made(
+    #[case] rules: Vec<(Action, Option<u8>, Vec<PortRange>)>,
+    #[case] slots: Vec<u16>,
+    #[case] complaint: &str,
+) {
+    let stopped = std::panic::catch_unwind(|| plan(rules).tables(&slots)).unwrap_err();
+    let said = stopped.downcast_ref::<String>().unwrap();
+    assert!(said.contains(complaint), "{said}");
 }
 
 #[test]
