@@ -1,21 +1,25 @@
 //! Takes everything off a node: the one way to detach that is not a policy's decision.
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 use crate::{
     Error,
     attachment::remove_folder,
     bpffs::{PinFolder, file_names, remove_file},
+    sys,
 };
 
-/// What was taken off.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What was taken off, and what was not.
+#[derive(Debug, Default)]
 pub struct Removed {
-    /// Index of each interface that had pins.
+    /// Index of each interface that had pins, and has neither a program of ours nor pins any more.
     pub interfaces: Vec<u32>,
+    /// Why anything is left. Another cleanup begins with it.
+    pub failures: Vec<Error>,
 }
 
-/// Detaches every program that is pinned under `pin_path` and removes the folder.
+/// Detaches every program that is pinned under `pin_path` and removes the directory. What fails on one
+/// interface does not keep the others from being cleaned up.
 ///
 /// # Errors
 /// [`Error::InUse`] while an agent runs, which would attach again.
@@ -23,13 +27,34 @@ pub fn run(pin_path: &Path) -> Result<Removed, Error> {
     let Some(pins) = PinFolder::open_existing(pin_path)? else {
         return Ok(Removed::default());
     };
-    let interfaces = pins.interfaces()?;
-    for ifindex in &interfaces {
-        remove_folder(&pins.interface(*ifindex), *ifindex)?;
+    let mut removed = Removed::default();
+    for ifindex in pins.interfaces()? {
+        match remove(&pins.interface(ifindex), ifindex) {
+            Ok(()) => removed.interfaces.push(ifindex),
+            Err(failure) => removed.failures.push(failure),
+        }
     }
-    for name in file_names(pins.path()).map_err(|source| Error::io("list", pin_path, source))? {
+    if removed.failures.is_empty()
+        && let Err(failure) = remove_rest(pin_path)
+    {
+        removed.failures.push(failure);
+    }
+    Ok(removed)
+}
+
+/// Removes what is pinned for an interface, unless its link cannot be asked to let go of the device:
+/// without the pin, nobody could take off any more what somebody else may still hold.
+fn remove(folder: &Path, ifindex: u32) -> Result<(), Error> {
+    let link = folder.join("link");
+    match sys::object_get(&link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("open", &link, error)),
+        _ => remove_folder(folder, ifindex),
+    }
+}
+
+fn remove_rest(pin_path: &Path) -> Result<(), Error> {
+    for name in file_names(pin_path).map_err(|source| Error::io("list", pin_path, source))? {
         remove_file(&pin_path.join(name))?;
     }
-    fs::remove_dir(pin_path).map_err(|source| Error::io("remove", pin_path, source))?;
-    Ok(Removed { interfaces })
+    fs::remove_dir(pin_path).map_err(|source| Error::io("remove", pin_path, source))
 }

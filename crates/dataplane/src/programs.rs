@@ -1,19 +1,16 @@
 //! What the kernel says of programs, ours and others'.
 
-use aya::{
-    programs::loaded_programs,
-    sys::{Stats, enable_stats},
-};
-use rustix::fd::OwnedFd;
+use aya::sys::{Stats, enable_stats};
+use rustix::fd::{AsFd as _, OwnedFd};
 
-use crate::Error;
+use crate::{Error, sys};
 
 /// The name of the loaded program with this id. `None` if the kernel does not tell: the program is
-/// gone, or we lack `CAP_SYS_ADMIN`, which walking ids needs.
+/// gone, or we lack `CAP_SYS_ADMIN`, which opening by id needs.
 #[must_use]
 pub fn program_name(id: u32) -> Option<String> {
-    let found = loaded_programs().filter_map(Result::ok).find(|program| program.id() == id)?;
-    Some(String::from_utf8_lossy(found.name()).into_owned())
+    let program = sys::program_by_id(id).ok()?;
+    sys::program_name(program.as_fd()).ok()
 }
 
 /// Keeps the kernel's run statistics on (they cost every BPF program some nanoseconds a run).

@@ -2,7 +2,7 @@
 //! right flags, guarded updates, and reading links back. One function, one command.
 
 use std::{
-    ffi::CString,
+    ffi::{CStr, CString},
     io,
     os::{
         fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use aya_obj::generated::{bpf_attach_type, bpf_attr, bpf_cmd, bpf_link_info, bpf_link_type};
+use aya_obj::generated::{bpf_attach_type, bpf_attr, bpf_cmd, bpf_link_info, bpf_link_type, bpf_prog_info};
 
 /// Attach natively or not at all (`XDP_FLAGS_DRV_MODE` in the kernel's `linux/if_link.h`).
 pub(crate) const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
@@ -37,7 +37,8 @@ pub(crate) fn link_create(program: BorrowedFd<'_>, ifindex: u32, flags: u32) -> 
     create.__bindgen_anon_2.target_ifindex = ifindex;
     create.attach_type = bpf_attach_type::BPF_XDP as u32;
     create.flags = flags;
-    owned(bpf(bpf_cmd::BPF_LINK_CREATE, &mut attr)?)
+    // SAFETY: the fields hold no address.
+    owned(unsafe { bpf(bpf_cmd::BPF_LINK_CREATE, &mut attr) }?)
 }
 
 /// `BPF_LINK_UPDATE`: swaps the program; with `old`, only if that is the one in force.
@@ -55,14 +56,16 @@ pub(crate) fn link_update(
         update.__bindgen_anon_2.old_prog_fd = raw(old);
         update.flags = BPF_F_REPLACE;
     }
-    bpf(bpf_cmd::BPF_LINK_UPDATE, &mut attr).map(drop)
+    // SAFETY: the fields hold no address.
+    unsafe { bpf(bpf_cmd::BPF_LINK_UPDATE, &mut attr) }.map(drop)
 }
 
 /// `BPF_LINK_DETACH`: takes the program off the device at once, whoever else holds the link.
 pub(crate) fn link_detach(link: BorrowedFd<'_>) -> io::Result<()> {
     let mut attr = zeroed_attr();
     attr.link_detach.link_fd = raw(link);
-    bpf(bpf_cmd::BPF_LINK_DETACH, &mut attr).map(drop)
+    // SAFETY: the fields hold no address.
+    unsafe { bpf(bpf_cmd::BPF_LINK_DETACH, &mut attr) }.map(drop)
 }
 
 /// `BPF_OBJ_PIN`.
@@ -73,7 +76,8 @@ pub(crate) fn object_pin(object: BorrowedFd<'_>, path: &Path) -> io::Result<()> 
     let pin = unsafe { &mut attr.__bindgen_anon_4 };
     pin.pathname = path.as_ptr() as u64;
     pin.bpf_fd = raw(object);
-    bpf(bpf_cmd::BPF_OBJ_PIN, &mut attr).map(drop)
+    // SAFETY: `path` ends with a zero byte and outlives the call, which only reads it.
+    unsafe { bpf(bpf_cmd::BPF_OBJ_PIN, &mut attr) }.map(drop)
 }
 
 /// `BPF_OBJ_GET`.
@@ -81,20 +85,16 @@ pub(crate) fn object_get(path: &Path) -> io::Result<OwnedFd> {
     let path = c_path(path)?;
     let mut attr = zeroed_attr();
     attr.__bindgen_anon_4.pathname = path.as_ptr() as u64;
-    owned(bpf(bpf_cmd::BPF_OBJ_GET, &mut attr)?)
+    // SAFETY: `path` ends with a zero byte and outlives the call, which only reads it.
+    owned(unsafe { bpf(bpf_cmd::BPF_OBJ_GET, &mut attr) }?)
 }
 
 /// `BPF_OBJ_GET_INFO_BY_FD` of an XDP link; `InvalidData` if it is a link of another type.
 pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<LinkInfo> {
     // SAFETY: plain integers, for which zero is a value.
     let mut info: bpf_link_info = unsafe { std::mem::zeroed() };
-    let mut attr = zeroed_attr();
-    // SAFETY: the union is all zero, and these are the fields of this command.
-    let query = unsafe { &mut attr.info };
-    query.bpf_fd = raw(link);
-    query.info = (&raw mut info) as u64;
-    query.info_len = u32::try_from(size_of::<bpf_link_info>()).unwrap_or(u32::MAX);
-    bpf(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attr)?;
+    // SAFETY: the kernel may write any bytes into integers.
+    unsafe { object_info(link, &mut info) }?;
     if info.type_ != bpf_link_type::BPF_LINK_TYPE_XDP as u32 {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "not an XDP link"));
     }
@@ -103,13 +103,55 @@ pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<LinkInfo> {
     Ok(LinkInfo { id: info.id, program_id: info.prog_id, ifindex })
 }
 
+/// `BPF_PROG_GET_FD_BY_ID`.
+pub(crate) fn program_by_id(id: u32) -> io::Result<OwnedFd> {
+    let mut attr = zeroed_attr();
+    attr.__bindgen_anon_6.__bindgen_anon_1.prog_id = id;
+    // SAFETY: the fields hold no address.
+    owned(unsafe { bpf(bpf_cmd::BPF_PROG_GET_FD_BY_ID, &mut attr) }?)
+}
+
+/// `BPF_OBJ_GET_INFO_BY_FD` of a program: its name, which the kernel cuts to 15 bytes.
+pub(crate) fn program_name(program: BorrowedFd<'_>) -> io::Result<String> {
+    // SAFETY: plain integers, for which zero is a value; zero addresses and lengths ask for no list.
+    let mut info: bpf_prog_info = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel may write any bytes into integers, and no address in `info` is set.
+    unsafe { object_info(program, &mut info) }?;
+    let bytes = info.name.map(libc::c_char::cast_unsigned);
+    let name = CStr::from_bytes_until_nul(&bytes)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// `BPF_OBJ_GET_INFO_BY_FD`.
+///
+/// # Safety
+/// `T` is the kernel's type for this kind of object, any bytes are a `T`, and every address in `info`
+/// is zero or that of enough memory.
+unsafe fn object_info<T>(object: BorrowedFd<'_>, info: &mut T) -> io::Result<()> {
+    let mut attr = zeroed_attr();
+    // SAFETY: the union is all zero, and these are the fields of this command.
+    let query = unsafe { &mut attr.info };
+    query.bpf_fd = raw(object);
+    query.info = std::ptr::from_mut(info) as u64;
+    query.info_len = u32::try_from(size_of::<T>()).unwrap_or(u32::MAX);
+    // SAFETY: the kernel writes at most `info_len` bytes to `info`, which outlives the call; for what
+    // else `info` names, the caller's promise holds.
+    unsafe { bpf(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attr) }.map(drop)
+}
+
 fn zeroed_attr() -> bpf_attr {
     // SAFETY: a union of plain integers, for which zero is a value; the kernel asks for zeroes.
     unsafe { std::mem::zeroed() }
 }
 
-fn bpf(command: bpf_cmd, attr: &mut bpf_attr) -> io::Result<i64> {
-    // SAFETY: `attr` is valid for its whole size, and what it points to outlives the call.
+/// The system call itself. The kernel reads and writes where the addresses in `attr` say.
+///
+/// # Safety
+/// Every address in the fields that `command` reads is zero, or that of memory that stays valid during
+/// the call and may be used as the command uses it.
+unsafe fn bpf(command: bpf_cmd, attr: &mut bpf_attr) -> io::Result<i64> {
+    // SAFETY: `attr` is valid for its whole size; for what it points to, the caller's promise holds.
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command as libc::c_long, std::ptr::from_mut(attr), size_of::<bpf_attr>())
     };

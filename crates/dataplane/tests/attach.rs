@@ -11,7 +11,7 @@ use sluice_dataplane::{
     cleanup,
     links::{AttachedMode, Netlink},
 };
-use sluice_ebpf_common::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, Outcome, Tables};
+use sluice_ebpf_common::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, Outcome, RULE_SLOTS, Tables};
 use sluice_testkit::{BpffsDir, Feature, VethLab, require, wait_until};
 
 const UDP: usize = 17;
@@ -77,6 +77,11 @@ impl Node {
 
 /// A revision that drops UDP to `port`, under the rule name `test/port-PORT`.
 fn drop_port<T>(port: u16, act: impl FnOnce(&Revision<'_>) -> T) -> T {
+    drop_port_by(&format!("test/port-{port}"), port, act)
+}
+
+/// The same under another rule name.
+fn drop_port_by<T>(rule: &str, port: u16, act: impl FnOnce(&Revision<'_>) -> T) -> T {
     let tables = |slots: &[u16]| {
         let mut tables = Box::new(Tables::EMPTY);
         tables.fields = FIELD_PROTOCOL | FIELD_DESTINATION_PORT;
@@ -88,7 +93,7 @@ fn drop_port<T>(port: u16, act: impl FnOnce(&Revision<'_>) -> T) -> T {
         tables
     };
     let digest = format!("{port:016x}");
-    act(&Revision { digest: &digest, rules: &[format!("test/port-{port}")], tables: &tables })
+    act(&Revision { digest: &digest, rules: &[rule.to_owned()], tables: &tables })
 }
 
 fn dropped(attachment: &Attachment) -> u64 {
@@ -145,7 +150,7 @@ fn dropping_detaches_nothing_and_the_next_start_adopts(#[case] mode: AttachMode)
     assert_eq!(pins.interfaces().unwrap(), [node.ifindex()]);
     let adopted = Attachment::adopt(&pins, node.ifindex()).unwrap().expect("it is pinned");
     assert_eq!(adopted.ids().unwrap(), before);
-    assert!(adopted.runs(&format!("{:016x}", 9)));
+    assert!(drop_port(9, |revision| adopted.runs(revision)));
     assert_eq!(dropped(&adopted), 4);
 }
 
@@ -238,6 +243,63 @@ fn cleanup_takes_everything_off() {
     assert!(cleanup::run(&node.pin_path()).unwrap().interfaces.is_empty(), "again: nothing to do");
 }
 
+/// A program where the link belongs: the kernel does not detach it.
+fn pin_a_program_as_link(pins: &PinFolder, ifindex: u32) -> std::path::PathBuf {
+    let folder = pins.path().join(ifindex.to_string());
+    std::fs::create_dir(&folder).unwrap();
+    let program = sluice_dataplane::instance::Instance::load_unpinned(&Tables::EMPTY).unwrap();
+    program.pin(&folder.join("link")).unwrap();
+    folder
+}
+
+/// A directory where the link belongs: what there is to detach cannot be told.
+fn make_a_directory_as_link(pins: &PinFolder, ifindex: u32) -> std::path::PathBuf {
+    let folder = pins.path().join(ifindex.to_string());
+    std::fs::create_dir_all(folder.join("link")).unwrap();
+    folder
+}
+
+#[rstest]
+#[case::of_another_kind(pin_a_program_as_link)]
+#[case::unreadable(make_a_directory_as_link)]
+fn cleanup_goes_on_after_an_interface_that_it_cannot_clean_and_says_so(
+    #[case] spoil: fn(&PinFolder, u32) -> std::path::PathBuf,
+) {
+    let Some(node) = Node::new("spoilt") else { return };
+    let pins = node.pins();
+    drop(node.attach(&pins, AttachMode::Native, 9).unwrap());
+    // One before and one after the good one, and none of a device that exists.
+    let spoilt = [spoil(&pins, 0), spoil(&pins, u32::MAX)];
+    drop(pins);
+    let removed = cleanup::run(&node.pin_path()).unwrap();
+    assert_eq!(removed.interfaces, [node.ifindex()], "{:?}", removed.failures);
+    assert_eq!(removed.failures.len(), 2, "{:?}", removed.failures);
+    assert_eq!(node.kernel(), None);
+    assert!(spoilt.iter().all(|folder| folder.join("link").exists()), "the only way to them stays");
+}
+
+#[rstest]
+fn cleanup_detaches_also_what_somebody_else_holds() {
+    let Some(node) = Node::new("held") else { return };
+    let held = node.attach(&node.pins(), AttachMode::Native, 9).unwrap();
+    assert_eq!(cleanup::run(&node.pin_path()).unwrap().interfaces, [node.ifindex()]);
+    assert_eq!(node.kernel(), None);
+    assert!(!held.ids().unwrap().attached);
+}
+
+#[rstest]
+fn a_program_has_its_name_until_it_is_gone() {
+    let Some(node) = Node::new("name") else { return };
+    let attachment = node.attach(&node.pins(), AttachMode::Native, 9).unwrap();
+    let id = attachment.ids().unwrap().program;
+    assert_eq!(sluice_dataplane::program_name(id).as_deref(), Some("sluice"));
+    attachment.remove().unwrap();
+    drop(attachment);
+    wait_until(Duration::from_secs(5), "the program is gone", || {
+        sluice_dataplane::program_name(id).is_none()
+    });
+}
+
 #[rstest]
 fn pins_outside_a_bpf_file_system_are_refused() {
     let Some(_node) = Node::new("elsewhere") else { return };
@@ -248,21 +310,25 @@ fn pins_outside_a_bpf_file_system_are_refused() {
 #[rstest]
 fn rule_names_beyond_the_slots_take_over_those_of_retired_rules() {
     let Some(node) = Node::new("slots") else { return };
-    let mut attachment = node.attach(&node.pins(), AttachMode::Generic, 9).unwrap();
+    // The first rule that another takes over from is the first by name: it must be the one that counted.
+    let (pins, ifindex) = (node.pins(), node.ifindex());
+    let attach = |revision: &Revision<'_>| Attachment::create(&pins, ifindex, AttachMode::Generic, revision);
+    let mut attachment = node.inside(|| drop_port_by("test/0", 9, attach)).unwrap();
     node.send(3, 9);
     wait_for_drops(&attachment, 3);
-    for revision in 0..20 {
+    let counted =
+        |attachment: &Attachment| attachment.rule_counters(&attachment.counters().unwrap()).unwrap();
+    assert_eq!(counted(&attachment)["test/0"].packets, 3);
+    for revision in 1..=RULE_SLOTS / 64 {
         let rules: Vec<String> = (0..64).map(|rule| format!("test/{revision}-{rule}")).collect();
         let digest = format!("{revision:016x}");
         let tables = |_: &[u16]| Box::new(Tables::EMPTY);
         attachment.swap(&Revision { digest: &digest, rules: &rules, tables: &tables }).unwrap();
     }
-    let rules = attachment.rule_counters(&attachment.counters().unwrap()).unwrap();
-    assert_eq!(rules.len(), sluice_ebpf_common::RULE_SLOTS);
-    for rule in 0..64 {
-        let counted = rules[&format!("test/19-{rule}")];
-        assert_eq!(counted.packets, 0, "a slot that counted for another rule begins at zero");
-    }
+    let rules = counted(&attachment);
+    assert_eq!(rules.len(), RULE_SLOTS);
+    assert!(!rules.contains_key("test/0"), "its slot was needed");
+    assert!(rules.values().all(|counted| counted.packets == 0), "a slot taken over begins at zero");
 }
 
 fn programs(node: &Node) -> usize {
