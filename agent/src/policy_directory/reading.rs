@@ -12,7 +12,7 @@ use sluice_policy::ParsedFile;
 use super::file::ReadFile;
 use super::watch::Watch;
 
-/// The directory may change while it is read. If it never stops, the events still to come bring another reading.
+/// The directory may change while it is read.
 const ATTEMPTS: usize = 5;
 
 /// The files as they were last read.
@@ -21,14 +21,16 @@ pub struct Files(HashMap<OsString, ReadFile>);
 
 impl Files {
     /// Every file of the directory, in the order of their names. Afterwards everything read is watched.
+    ///
+    /// A directory that changes during every attempt is an error: a file that was between two names would
+    /// look removed. There will then be another reading, without another change.
     pub fn read(&mut self, directory: &Path, watch: &mut Watch) -> io::Result<Vec<(String, ParsedFile)>> {
-        let mut files = Vec::new();
         for _ in 0..ATTEMPTS {
             watch.take_changes()?;
             watch.begin();
             watch.directory(directory);
             let listed = list(directory);
-            files =
+            let files =
                 listed.map(|names| self.read_all(directory, names, watch)).inspect_err(|_| watch.finish())?;
             watch.finish();
             // What was exchanged at once has to be seen at once, not half before and half after.
@@ -37,7 +39,7 @@ impl Files {
             }
         }
         watch.changed_meanwhile();
-        Ok(files)
+        Err(io::Error::other("it kept changing meanwhile"))
     }
 
     fn read_all(

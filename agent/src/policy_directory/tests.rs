@@ -4,6 +4,10 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 use std::time::{Duration, Instant};
 
 use sluice_policy::Reason;
@@ -299,6 +303,31 @@ async fn a_store_that_cannot_be_written_is_reported_and_tried_again() {
     fixture.settle().await;
     assert_eq!(fixture.directory.read().store_problem, None);
     assert!(state.join("last-good.json").exists());
+}
+
+#[tokio::test]
+async fn a_file_that_changes_its_name_all_the_time_is_never_taken_for_removed() {
+    let mut fixture = Fixture::new();
+    let (one, other) = (fixture.path("a.yaml"), fixture.path("b.yaml"));
+    fixture.write("a.yaml", good("a", 1));
+    fixture.directory.read();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let renames = std::thread::spawn(move || {
+        while !stopped.load(Ordering::Relaxed) {
+            fs::rename(&one, &other).unwrap();
+            fs::rename(&other, &one).unwrap();
+        }
+    });
+    let readings: Vec<Snapshot> = (0..200).map(|_| fixture.directory.read()).collect();
+    stop.store(true, Ordering::Relaxed);
+    renames.join().unwrap();
+    for snapshot in &readings {
+        assert_eq!(in_force(snapshot), [("a", 1)], "{:?}", snapshot.directory_problem);
+    }
+    while fixture.directory.read().directory_problem.is_some() {
+        fixture.changed().await;
+    }
 }
 
 #[tokio::test]
