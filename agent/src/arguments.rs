@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
+use sluice_ipc::paths;
 
 /// Attaches XDP programs to this node's interfaces as policies ask.
 #[derive(Clone, Debug, Parser)]
@@ -12,16 +13,16 @@ pub struct Arguments {
     #[arg(long, required = true)]
     pub standalone: bool,
     /// Directory with XdpPolicy files (*.yaml, *.yml, *.json).
-    #[arg(long, value_name = "DIR", default_value = "/etc/sluice/policies")]
+    #[arg(long, value_name = "DIR", default_value = paths::DEFAULT_POLICY_DIR)]
     pub policy_dir: PathBuf,
-    /// Folder of pinned links and maps, in a BPF file system.
-    #[arg(long, value_name = "DIR", default_value = "/sys/fs/bpf/sluice")]
+    /// Directory of pinned links and maps, in a BPF file system.
+    #[arg(long, value_name = "DIR", default_value = paths::DEFAULT_PIN_PATH)]
     pub pin_path: PathBuf,
-    /// Folder for what must survive a restart: the last good policies, and why interfaces refused.
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/sluice")]
+    /// Directory for what must survive a restart: the last good policies, and why interfaces refused.
+    #[arg(long, value_name = "DIR", default_value = paths::DEFAULT_STATE_DIR)]
     pub state_dir: PathBuf,
     /// Unix socket for sluicectl.
-    #[arg(long, value_name = "PATH", default_value = sluice_ipc::DEFAULT_SOCKET)]
+    #[arg(long, value_name = "PATH", default_value = paths::DEFAULT_SOCKET)]
     pub socket: PathBuf,
     /// Name of this node in status.
     #[arg(long, value_name = "NAME", env = "NODE_NAME", default_value = "")]

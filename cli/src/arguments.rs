@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::RangedI64ValueParser};
+use sluice_ipc::{LONGEST_SAMPLE_MILLISECONDS, paths};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -16,7 +17,7 @@ Exit codes:
 #[command(name = "sluicectl", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub struct Arguments {
     /// The agent's socket
-    #[arg(long, global = true, value_name = "PATH", default_value = sluice_ipc::DEFAULT_SOCKET)]
+    #[arg(long, global = true, value_name = "PATH", default_value = paths::DEFAULT_SOCKET)]
     pub socket: PathBuf,
     /// What to do.
     #[command(subcommand)]
@@ -51,8 +52,8 @@ pub struct StatusArguments {
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = StatusFormat::Table)]
     pub output: StatusFormat,
-    /// Measure rates over this time (0: no rates, answer at once)
-    #[arg(long, value_name = "NUMBER", default_value_t = 500, value_parser = clap::value_parser!(u32).range(..=60_000))]
+    /// Measure rates over this time (0: no rates, answer at once; at most 10000)
+    #[arg(long, value_name = "NUMBER", default_value_t = 500, value_parser = sample_milliseconds())]
     pub sample_milliseconds: u32,
     /// Add tables of every counter: by rule, by verdict, and of malformed packets
     #[arg(long)]
@@ -61,6 +62,10 @@ pub struct StatusArguments {
     /// file has it, or an interface runs no program of ours or is bypassed
     #[arg(long)]
     pub check: bool,
+}
+
+fn sample_milliseconds() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(..=i64::from(LONGEST_SAMPLE_MILLISECONDS))
 }
 
 /// How `status` prints.
@@ -101,9 +106,9 @@ pub enum ExplainFormat {
 #[derive(Args, Debug)]
 pub struct CleanupArguments {
     /// The agent's directory on the BPF file system
-    #[arg(long, value_name = "DIR", default_value = "/sys/fs/bpf/sluice")]
+    #[arg(long, value_name = "DIR", default_value = paths::DEFAULT_PIN_PATH)]
     pub pin_path: PathBuf,
     /// The agent's state directory
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/sluice")]
+    #[arg(long, value_name = "DIR", default_value = paths::DEFAULT_STATE_DIR)]
     pub state_dir: PathBuf,
 }

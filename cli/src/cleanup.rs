@@ -4,6 +4,7 @@ use std::{fs, io, path::Path, process::ExitCode};
 
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use sluice_dataplane::cleanup;
+use sluice_ipc::paths::STATE_FILES;
 
 use crate::{
     agent,
@@ -12,14 +13,10 @@ use crate::{
     output::{self, clean},
 };
 
-/// What the agent keeps in its state directory: the policies last in force, and why interfaces
-/// refused a mode.
-const STATE_FILES: [&str; 2] = ["last-good.json", "refusals.json"];
-
 /// Runs `sluicectl cleanup`. It may be run again: what is gone already is no error.
 pub async fn run(agent_socket: &Path, arguments: &CleanupArguments) -> Result<ExitCode, Error> {
     let pin_path = &arguments.pin_path;
-    let lines = match take_off(pin_path, &arguments.state_dir) {
+    let TakenOff { lines, failures } = match take_off(pin_path, &arguments.state_dir) {
         Err(Error::Dataplane(sluice_dataplane::Error::InUse { .. })) => {
             let pid = agent::status(agent_socket, 0)
                 .await
@@ -30,12 +27,13 @@ pub async fn run(agent_socket: &Path, arguments: &CleanupArguments) -> Result<Ex
         }
         other => other?,
     };
-    if lines.is_empty() {
-        output::print("nothing to remove\n")?;
-    } else {
+    if !lines.is_empty() {
         output::print(&format!("{}\n", lines.join("\n")))?;
+    } else if failures.is_empty() {
+        output::print("nothing to remove\n")?;
     }
-    Ok(ExitCode::SUCCESS)
+    failures.iter().for_each(output::complain);
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn how_to_stop(pid: Option<u32>) -> String {
@@ -43,26 +41,36 @@ fn how_to_stop(pid: Option<u32>) -> String {
     format!("stop it first: `systemctl stop sluice-agent`{by_pid}; then run this again")
 }
 
-/// What was removed, a line for each thing.
-fn take_off(pin_path: &Path, state_dir: &Path) -> Result<Vec<String>, Error> {
-    let had_pins = exists(pin_path)?;
-    let removed = cleanup::run(pin_path)?;
-    let mut lines: Vec<_> =
-        removed.interfaces.iter().map(|ifindex| format!("detached from {}", interface(*ifindex))).collect();
-    if had_pins {
-        lines.push(format!("removed {}", clean(&pin_path.display().to_string())));
-    }
-    for path in STATE_FILES.map(|file| state_dir.join(file)) {
-        match fs::remove_file(&path) {
-            Ok(()) => lines.push(format!("removed {}", clean(&path.display().to_string()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(Error::Remove { path, source }),
-        }
-    }
-    Ok(lines)
+/// What was removed, a line for each thing, and why anything is left.
+struct TakenOff {
+    lines: Vec<String>,
+    failures: Vec<Error>,
 }
 
-/// A folder that we may not look into must not pass for one that is not there.
+fn take_off(pin_path: &Path, state_dir: &Path) -> Result<TakenOff, Error> {
+    let had_pins = exists(pin_path)?;
+    let removed = cleanup::run(pin_path)?;
+    let detached = |ifindex: &u32| format!("detached from {}", interface(*ifindex));
+    let mut lines: Vec<_> = removed.interfaces.iter().map(detached).collect();
+    if had_pins && removed.failures.is_empty() {
+        lines.push(removed_path(pin_path));
+    }
+    let mut failures: Vec<_> = removed.failures.into_iter().map(Error::Dataplane).collect();
+    for path in STATE_FILES.map(|file| state_dir.join(file)) {
+        match fs::remove_file(&path) {
+            Ok(()) => lines.push(removed_path(&path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => failures.push(Error::Remove { path, source }),
+        }
+    }
+    Ok(TakenOff { lines, failures })
+}
+
+fn removed_path(path: &Path) -> String {
+    format!("removed {}", clean(&path.display().to_string()))
+}
+
+/// A directory that we may not look into must not pass for one that is not there.
 fn exists(path: &Path) -> Result<bool, Error> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),

@@ -119,7 +119,7 @@ fn a_wrong_command_line_has_an_exit_code_of_its_own() {
         &["statsu"],
         &["status", "-o", "xml"],
         &["explain"],
-        &["status", "--sample-milliseconds", "60001"],
+        &["status", "--sample-milliseconds", "10001"],
     ] {
         assert_eq!(sluicectl(nowhere, words).status.code(), Some(64), "{words:?}");
     }

@@ -6,6 +6,7 @@ use std::{fs, path::Path, process::Output};
 
 use assert_cmd::Command;
 use sluice_dataplane::bpffs::PinFolder;
+use sluice_ipc::paths::{LAST_GOOD_FILE, LAST_GOOD_SET_ASIDE_FILE, STATE_FILES};
 use sluice_testkit::{
     bpffs::BpffsDir,
     feature::{Feature, require},
@@ -23,27 +24,48 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn it_says_what_it_removed_and_may_be_run_again() {
-    let folder = TempDir::new().unwrap();
-    let last_good = folder.path().join("last-good.json");
-    fs::write(&last_good, "{}").unwrap();
-    let refusals = folder.path().join("refusals.json");
-    fs::write(&refusals, "{}").unwrap();
-    let absent = folder.path().join("no-pins");
-    let output = cleanup(&absent, folder.path());
-    assert_eq!(
-        text(&output.stdout),
-        format!("removed {}\nremoved {}\n", last_good.display(), refusals.display()),
-        "{}",
-        text(&output.stderr)
-    );
-    assert!(!last_good.exists() && !refusals.exists());
-    let output = cleanup(&absent, folder.path());
+fn it_removes_what_the_agent_wrote_says_so_and_may_be_run_again() {
+    let state = TempDir::new().unwrap();
+    let files = STATE_FILES.map(|name| state.path().join(name));
+    files.iter().for_each(|file| fs::write(file, "{}").unwrap());
+    let others = state.path().join("mine.json");
+    fs::write(&others, "{}").unwrap();
+    let absent = state.path().join("no-pins");
+    let output = cleanup(&absent, state.path());
+    let said: String = files.iter().map(|file| format!("removed {}\n", file.display())).collect();
+    assert_eq!(text(&output.stdout), said, "{}", text(&output.stderr));
+    assert!(files.iter().all(|file| !file.exists()));
+    assert!(others.exists(), "the file of somebody else stays");
+    let output = cleanup(&absent, state.path());
     assert_eq!((text(&output.stdout), output.status.code()), ("nothing to remove\n", Some(0)));
 }
 
 #[test]
-fn it_refuses_a_folder_that_holds_no_pins() {
+fn it_goes_on_after_a_failure_and_tells_each() {
+    if !require(Feature::Bpf) {
+        return;
+    }
+    let (pins, state) = (BpffsDir::new("failures").unwrap(), TempDir::new().unwrap());
+    let pin_path = pins.path().join("sluice");
+    // A directory in place of a link, and one in place of a file: neither can be removed.
+    let link = pin_path.join("4294967295/link");
+    fs::create_dir_all(&link).unwrap();
+    fs::create_dir_all(pin_path.join("4294967294")).unwrap();
+    let [spoilt, good] = [LAST_GOOD_FILE, LAST_GOOD_SET_ASIDE_FILE].map(|name| state.path().join(name));
+    fs::create_dir(&spoilt).unwrap();
+    fs::write(&good, "{}").unwrap();
+    let output = cleanup(&pin_path, state.path());
+    assert_eq!(output.status.code(), Some(1));
+    let said = format!("detached from interface 4294967294, which is gone\nremoved {}\n", good.display());
+    assert_eq!(text(&output.stdout), said, "{}", text(&output.stderr));
+    for left in [&link, &spoilt] {
+        assert!(text(&output.stderr).contains(&left.display().to_string()), "{}", text(&output.stderr));
+    }
+    assert!(link.exists());
+}
+
+#[test]
+fn it_refuses_a_directory_that_holds_no_pins() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("precious"), "").unwrap();
     fs::write(folder.path().join("last-good.json"), "{}").unwrap();

@@ -8,11 +8,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sluice_ipc::paths::{LAST_GOOD_FILE, LAST_GOOD_NEW_FILE, LAST_GOOD_SET_ASIDE_FILE};
 use sluice_policy::{Policy, parse_document};
 
 use super::snapshot::LastGood;
 
-const FILE: &str = "last-good.json";
 const FORMAT: &str = "sluice.dev/last-good/v1";
 
 #[derive(Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub struct Store {
 
 impl Store {
     pub fn new(state_dir: &Path) -> Self {
-        Self { path: state_dir.join(FILE) }
+        Self { path: state_dir.join(LAST_GOOD_FILE) }
     }
 
     /// What was saved last, and what was wrong with it.
@@ -91,7 +91,7 @@ impl Store {
     }
 
     fn set_aside(&self, error: &io::Error) -> String {
-        let aside = self.path.with_extension("json.set-aside");
+        let aside = self.path.with_file_name(LAST_GOOD_SET_ASIDE_FILE);
         let path = self.path.display();
         match fs::rename(&self.path, &aside) {
             Ok(()) => format!("{path} cannot be used ({error}); it is now {}", aside.display()),
@@ -108,7 +108,7 @@ impl Store {
 
     /// Replaces the store. After a crash at any point, the old one or the new one is there.
     pub fn save(&self, bytes: &[u8]) -> io::Result<()> {
-        let temporary = self.path.with_extension("json.new");
+        let temporary = self.path.with_file_name(LAST_GOOD_NEW_FILE);
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
         file.write_all(bytes)?;

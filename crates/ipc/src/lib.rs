@@ -4,6 +4,7 @@
 
 mod client;
 mod error;
+pub mod paths;
 mod server;
 mod state;
 
@@ -11,8 +12,9 @@ pub use client::{AgentClient, connect};
 pub use error::Error;
 pub use server::listen;
 
-/// Where the agent listens unless told otherwise.
-pub const DEFAULT_SOCKET: &str = "/run/sluice/agent.sock";
+/// The longest time over which the agent measures rates: while it does, the kernel's run statistics
+/// are on, and cost every BPF program of the node some time.
+pub const LONGEST_SAMPLE_MILLISECONDS: u32 = 10_000;
 
 /// The messages and the service, as generated from `proto/sluice/agent/v1alpha1/agent.proto`.
 #[allow(missing_docs, clippy::pedantic, clippy::allow_attributes)]

@@ -1,0 +1,33 @@
+//! Where the agent keeps things unless told otherwise, and what it names them: the agent makes these
+//! files, and the command line removes them. This only names them.
+
+/// Where the agent listens.
+pub const DEFAULT_SOCKET: &str = "/run/sluice/agent.sock";
+
+/// Where the agent looks for policies.
+pub const DEFAULT_POLICY_DIR: &str = "/etc/sluice/policies";
+
+/// The agent's directory on the BPF file system.
+pub const DEFAULT_PIN_PATH: &str = "/sys/fs/bpf/sluice";
+
+/// The agent's state directory.
+pub const DEFAULT_STATE_DIR: &str = "/var/lib/sluice";
+
+/// In the state directory: the policies that were last in force.
+pub const LAST_GOOD_FILE: &str = "last-good.json";
+
+/// In the state directory: what becomes [`LAST_GOOD_FILE`] once it is written.
+pub const LAST_GOOD_NEW_FILE: &str = "last-good.json.new";
+
+/// In the state directory: a [`LAST_GOOD_FILE`] that could not be understood.
+pub const LAST_GOOD_SET_ASIDE_FILE: &str = "last-good.json.set-aside";
+
+/// In the state directory: why interfaces refused a mode.
+pub const REFUSALS_FILE: &str = "refusals.json";
+
+/// In the state directory: what becomes [`REFUSALS_FILE`] once it is written.
+pub const REFUSALS_NEW_FILE: &str = "refusals.json.new";
+
+/// Everything that the agent ever writes into its state directory.
+pub const STATE_FILES: [&str; 5] =
+    [LAST_GOOD_FILE, LAST_GOOD_NEW_FILE, LAST_GOOD_SET_ASIDE_FILE, REFUSALS_FILE, REFUSALS_NEW_FILE];
