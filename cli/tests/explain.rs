@@ -2,7 +2,7 @@
 //! input that is no policy at all.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use assert_cmd::Command;
 use insta::assert_snapshot;
@@ -82,11 +82,15 @@ fn a_directory_is_read_as_the_agent_reads_it() {
     {
         fs::write(folder.path().join(file), policy.replace("no-discard", name)).unwrap();
     }
-    fs::create_dir(folder.path().join("folder.yaml")).unwrap();
+    fs::create_dir(folder.path().join("directory.yaml")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, folder.path().join("pipe.yaml"), 0o600.into()).unwrap();
     let output = explain(&["-o", "json", "-f"]).arg(folder.path()).output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let names: Vec<_> = report["policies"].as_array().unwrap().iter().map(|policy| &policy["name"]).collect();
     assert_eq!(names, ["first", "second"]);
+    let problems = report["problems"].as_array().unwrap().iter();
+    let files: Vec<_> = problems.map(|problem| Path::new(problem["file"].as_str().unwrap())).collect();
+    assert_eq!(files, ["directory.yaml", "pipe.yaml"].map(|name| folder.path().join(name)));
 }
 
 #[test]
@@ -109,9 +113,23 @@ fn a_file_that_is_named_twice_is_no_duplicate_of_itself() {
 }
 
 #[test]
-fn a_file_that_never_ends_is_refused() {
-    let outcome = outcome(&mut explain(&["-f", "/dev/zero"]));
-    assert!(outcome.starts_with("exit code 1\n") && outcome.contains("FileTooLarge"), "{outcome}");
+fn standard_input_that_never_ends_is_refused() {
+    let zeros = fs::File::open("/dev/zero").unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sluicectl"));
+    let output = command.args(["explain", "-f", "-"]).stdin(zeros).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("FileTooLarge"));
+}
+
+#[test]
+fn a_pipe_and_a_device_are_refused_without_waiting_for_them() {
+    let folder = TempDir::new().unwrap();
+    let pipe = folder.path().join("policies");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    for file in [pipe.to_str().unwrap(), "/dev/zero"] {
+        let outcome = outcome(explain(&["-f", file]).timeout(Duration::from_secs(20)));
+        assert!(outcome.starts_with("exit code 1\n") && outcome.contains("not a regular file"), "{outcome}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Reading one policy file, whatever it turns out to be.
 //!
-//! Never waits for anybody and never reads more than the limit: a pipe, a device, a folder and a file of
+//! Never waits for anybody and never reads more than the limit: a pipe, a device, a directory and a file of
 //! ten gigabytes are all just files with a problem.
 
 use std::fs::{File, Metadata, OpenOptions, metadata, symlink_metadata};
@@ -78,7 +78,7 @@ fn open(path: &Path) -> io::Result<Opened> {
 fn other_kind(found: &Metadata) -> Option<&'static str> {
     match found.file_type() {
         kind if kind.is_file() => None,
-        kind if kind.is_dir() => Some("a folder"),
+        kind if kind.is_dir() => Some("a directory"),
         _ => Some("a pipe, a socket or a device"),
     }
 }

@@ -1,12 +1,14 @@
 //! Reading what `-f` names: files, directories, standard input.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Metadata, OpenOptions},
     io::{self, Read},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
-use sluice_policy::{MAX_FILE_BYTES, ParsedFile, parse_file};
+use rustix::fs::OFlags;
+use sluice_policy::{MAX_FILE_BYTES, ParsedFile, is_policy_file, parse_file};
 
 use super::report::Finding;
 
@@ -55,7 +57,7 @@ impl FilesRead {
     }
 
     fn file(&mut self, path: &Path) {
-        self.add(&path.display().to_string(), File::open(path).and_then(contents));
+        self.add(&path.display().to_string(), open(path).and_then(contents));
     }
 
     fn add(&mut self, name: &str, contents: io::Result<Vec<u8>>) {
@@ -86,15 +88,33 @@ fn contents(from: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The files that the agent would read in this directory.
+/// Opens a regular file, and never waits for anybody at the other end of a pipe. It looks before it
+/// opens: opening some devices does something.
+fn open(path: &Path) -> io::Result<File> {
+    refuse_other_kinds(&fs::metadata(path)?)?;
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    refuse_other_kinds(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn refuse_other_kinds(found: &Metadata) -> io::Result<()> {
+    match found.file_type() {
+        kind if kind.is_file() => Ok(()),
+        kind if kind.is_dir() => Err(io::Error::other("it is a directory, not a regular file")),
+        _ => Err(io::Error::other(
+            "it is a pipe, a socket or a device, not a regular file (standard input is read as -)",
+        )),
+    }
+}
+
+/// The files that the agent would read in this directory, or report.
 fn policy_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        let is_hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-        let is_policy = path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
-        if is_policy && !is_hidden && !path.is_dir() {
-            files.push(path);
+        let entry = entry?;
+        if is_policy_file(&entry.file_name()) {
+            files.push(entry.path());
         }
     }
     files.sort();

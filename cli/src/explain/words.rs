@@ -1,6 +1,6 @@
 //! Selectors, matches and actions in words.
 
-use sluice_policy::{Action, Matcher};
+use sluice_policy::{Action, Matcher, protocol_name};
 
 use super::report::ExplainedSelector;
 
@@ -14,7 +14,7 @@ pub fn selector(selector: &ExplainedSelector) -> String {
 
 /// `UDP to port 9 or 100-200`.
 pub fn matcher(matcher: &Matcher) -> String {
-    let protocol = matcher.protocol.map(protocol);
+    let protocol = matcher.protocol.map(protocol_name);
     if matcher.destination_ports.is_empty() {
         return protocol.unwrap_or_else(|| "every packet".into());
     }
@@ -28,19 +28,5 @@ pub const fn action(action: Action) -> &'static str {
         Action::Drop => "drop it",
         Action::Pass => "pass it to the host",
         Action::Count => "count it and go on",
-    }
-}
-
-fn protocol(number: u8) -> String {
-    match number {
-        1 => "ICMP".into(),
-        2 => "IGMP".into(),
-        6 => "TCP".into(),
-        17 => "UDP".into(),
-        47 => "GRE".into(),
-        50 => "ESP".into(),
-        58 => "ICMPv6".into(),
-        132 => "SCTP".into(),
-        other => format!("IP protocol {other}"),
     }
 }

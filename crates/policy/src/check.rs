@@ -12,6 +12,7 @@ use serde_json::Value;
 use sluice_api::Mode;
 
 pub(crate) use protocol::has_ports;
+pub use protocol::protocol_name;
 
 use crate::problem::{Finding, Findings, Reason};
 use crate::{Policy, schema};

@@ -6,6 +6,7 @@ pub mod attach;
 mod check;
 mod compile;
 mod facts;
+mod names;
 mod parse;
 mod pattern;
 mod plan;
@@ -17,8 +18,10 @@ mod select;
 mod tables;
 mod yaml;
 
+pub use check::protocol_name;
 pub use compile::compile;
 pub use facts::{Channels, LinkFacts, Master};
+pub use names::is_policy_file;
 pub use parse::{Document, MAX_FILE_BYTES, ParsedFile, parse_document, parse_file, refuse_duplicates};
 pub use pattern::NamePattern;
 pub use plan::{Conflict, InterfacePlan, NodePlan, PlannedRule, PolicyReport, Skipped, Warning};

@@ -43,10 +43,11 @@ pub(crate) fn has_ports(protocol: u8) -> bool {
     matches!(protocol, TCP | UDP | SCTP)
 }
 
-/// The name of a protocol, or its number.
-pub(super) fn name(protocol: u8) -> String {
+/// What a policy calls the protocol, or `IP protocol` and its number if it has no name there.
+#[must_use]
+pub fn protocol_name(protocol: u8) -> String {
     let known = NAMES.iter().find(|(_, number)| *number == protocol);
-    known.map_or_else(|| format!("protocol {protocol}"), |(name, _)| (*name).to_owned())
+    known.map_or_else(|| format!("IP protocol {protocol}"), |(name, _)| (*name).to_owned())
 }
 
 fn by_text(text: &str) -> Option<u8> {

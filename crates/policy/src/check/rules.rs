@@ -111,7 +111,7 @@ fn matcher(path: &str, value: &Value, findings: &mut Findings) -> Matcher {
             Some(Ok(number)) if !protocol::has_ports(*number) => findings.push(Finding::new(
                 ports_path,
                 Reason::PortsNeedProtocol,
-                format!("{} has no ports", protocol::name(*number)),
+                format!("{} has no ports", protocol::protocol_name(*number)),
                 "Remove the ports, or use protocol TCP, UDP or SCTP",
             )),
             _ => {}
