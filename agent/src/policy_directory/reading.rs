@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use sluice_policy::ParsedFile;
+use sluice_policy::{ParsedFile, is_policy_file};
 
 use super::file::ReadFile;
 use super::watch::Watch;
@@ -78,18 +78,13 @@ fn list(directory: &Path) -> io::Result<Vec<Name>> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
-        if is_policy(&name) {
+        if is_policy_file(&name) {
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             names.push(Name { name, is_link });
         }
     }
     names.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(names)
-}
-
-fn is_policy(name: &OsStr) -> bool {
-    let extension = Path::new(name).extension().map(OsStr::as_bytes);
-    !name.as_bytes().starts_with(b".") && matches!(extension, Some(b"yaml" | b"yml" | b"json"))
 }
 
 /// Two names of odd bytes stay two names.
