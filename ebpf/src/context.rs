@@ -37,7 +37,8 @@ impl Head {
         let own_end = unsafe { (&raw const (*ctx).data_end).read_volatile() as usize };
         let mut length = own_end - data;
         if length > ORDINARY {
-            length = frame_length(ctx);
+            // SAFETY: the caller's promise.
+            length = unsafe { frame_length(ctx) };
         }
         Self { data, end, length }
     }
@@ -86,7 +87,8 @@ impl Copied {
     /// `ctx` is the context that the kernel passed to the program.
     #[inline(always)]
     pub unsafe fn new(ctx: *mut xdp_md) -> Self {
-        Self { ctx, length: frame_length(ctx) }
+        // SAFETY: the caller's promise.
+        Self { ctx, length: unsafe { frame_length(ctx) } }
     }
 
     /// Bytes of the frame.
@@ -122,8 +124,11 @@ impl Frame for Copied {
 }
 
 /// Bytes of the whole frame.
+///
+/// # Safety
+/// `ctx` is the context that the kernel passed to the program.
 #[inline(always)]
-fn frame_length(ctx: *mut xdp_md) -> usize {
-    // SAFETY: only contexts that the kernel passed come here.
+unsafe fn frame_length(ctx: *mut xdp_md) -> usize {
+    // SAFETY: the caller's promise.
     unsafe { bpf_xdp_get_buff_len(ctx) as usize }
 }

@@ -9,6 +9,8 @@ mod xdp {
         macros::{btf_map, xdp},
         programs::XdpContext,
     };
+    // For its panic handler.
+    use sluice_ebpf as _;
 
     #[btf_map]
     static PACKETS: PerCpuArray<u64, 1> = PerCpuArray::new();
@@ -16,17 +18,11 @@ mod xdp {
     #[xdp(frags)]
     pub fn count_and_drop(_: XdpContext) -> u32 {
         if let Some(packets) = PACKETS.get_ptr_mut(0) {
-            // SAFETY: the value belongs to this CPU, and XDP programs do not nest on a CPU.
+            // SAFETY: the value belongs to this CPU; see `count` in `sluice.rs`.
             unsafe { *packets += 1 };
         }
         xdp_action::XDP_DROP
     }
-}
-
-#[cfg(target_arch = "bpf")]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
 }
 
 #[cfg(not(target_arch = "bpf"))]

@@ -54,11 +54,5 @@ mod xdp {
     }
 }
 
-#[cfg(target_arch = "bpf")]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
-}
-
 #[cfg(not(target_arch = "bpf"))]
 fn main() {}

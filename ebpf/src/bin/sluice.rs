@@ -53,7 +53,11 @@ mod xdp {
     #[inline(always)]
     fn count(flow: &Flow, bytes: usize) -> Option<Outcome> {
         let counters = COUNTERS.get_ptr_mut(0)?;
-        // SAFETY: the value belongs to this CPU, and XDP programs do not nest on a CPU.
+        // SAFETY: the value belongs to this CPU. In both modes the kernel runs the program with bottom
+        // halves off, which keeps it on its CPU and every other run off that CPU until it returns; hard
+        // interrupts run no XDP, and no action of ours makes the kernel run another program meanwhile.
+        // A real-time kernel that lets one softirq preempt another on a CPU may interleave two runs.
+        // That can cost a lost count: the verdict comes from the frame and the read-only tables alone.
         Some(account(tables(), flow, bytes, unsafe { &mut *counters }))
     }
 
@@ -62,12 +66,6 @@ mod xdp {
     fn tables() -> &'static Tables {
         core::hint::black_box(&TABLES)
     }
-}
-
-#[cfg(target_arch = "bpf")]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
 }
 
 #[cfg(not(target_arch = "bpf"))]

@@ -13,14 +13,14 @@ struct Room {
     never: &'static [&'static str],
 }
 
-const KERNEL: [&str; 3] = ["aya", "rtnetlink", "libc"];
+const KERNEL: [&str; 2] = ["aya", "libc"];
 const TEST_KIT: &str = "sluice-testkit";
 
 const ROOMS: [Room; 10] = [
     Room {
         name: "sluice-agent",
         may_use: &["sluice-api", "sluice-dataplane", "sluice-ebpf-common", "sluice-ipc", "sluice-policy"],
-        never: &["aya", "rtnetlink"],
+        never: &["aya"],
     },
     Room {
         name: "sluicectl",
@@ -36,7 +36,7 @@ const ROOMS: [Room; 10] = [
     Room {
         name: "sluice-policy",
         may_use: &["sluice-api", "sluice-ebpf-common"],
-        never: &["aya", "kube", "libc", "rtnetlink", "rustix", "tokio", "tonic"],
+        never: &["aya", "kube", "libc", "rustix", "tokio", "tonic"],
     },
     Room { name: "sluice-ipc", may_use: &[], never: &["aya", "kube"] },
     Room { name: "sluice-api", may_use: &[], never: &["aya", "tokio", "tonic"] },

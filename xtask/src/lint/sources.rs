@@ -23,13 +23,8 @@ const UNSAFE_ROOMS: [&str; 8] = [
 const PLACEHOLDERS: [&str; 3] = ["#[ignore", "todo!(", "unimplemented!("];
 
 pub fn check() -> Result<()> {
-    let mut files = Vec::new();
-    collect(Path::new("."), &mut files)?;
-    files.sort();
     let mut wrong = Vec::new();
-    for file in files {
-        let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
-        let name = file.strip_prefix(".").unwrap_or(&file).display().to_string();
+    for (name, text) in read()? {
         wrong.extend(problems(&name, &text).into_iter().map(|problem| format!("{name}: {problem}")));
     }
     if !wrong.is_empty() {
