@@ -31,6 +31,8 @@ pub struct ReadFile {
     pub parsed: ParsedFile,
     /// `None`: it must be read again in any case.
     signature: Option<Signature>,
+    /// The system refused to read it, which may end without an event.
+    pub failed: bool,
 }
 
 impl ReadFile {
@@ -40,7 +42,7 @@ impl ReadFile {
             Ok(opened) => Some(opened.parse(name)),
             // A link that leads nowhere is there all the same.
             Err(error) if error.kind() == io::ErrorKind::NotFound && symlink_metadata(path).is_err() => None,
-            Err(error) => Some(Self::with_problem(unreadable(name, &error.to_string()))),
+            Err(error) => Some(Self::failed(name, &error)),
         }
     }
 
@@ -50,7 +52,12 @@ impl ReadFile {
     }
 
     fn with_problem(problem: Problem) -> Self {
-        Self { parsed: ParsedFile { documents: Vec::new(), problems: vec![problem] }, signature: None }
+        let parsed = ParsedFile { documents: Vec::new(), problems: vec![problem] };
+        Self { parsed, signature: None, failed: false }
+    }
+
+    fn failed(name: &str, error: &io::Error) -> Self {
+        Self { failed: true, ..Self::with_problem(unreadable(name, &error.to_string())) }
     }
 }
 
@@ -97,8 +104,10 @@ impl Opened {
         };
         let mut bytes = Vec::new();
         match file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes) {
-            Ok(_) => ReadFile { parsed: parse_file(name, &bytes), signature: settled(&before) },
-            Err(error) => ReadFile::with_problem(unreadable(name, &error.to_string())),
+            Ok(_) => {
+                ReadFile { parsed: parse_file(name, &bytes), signature: settled(&before), failed: false }
+            }
+            Err(error) => ReadFile::failed(name, &error),
         }
     }
 }
@@ -127,7 +136,7 @@ fn unreadable(name: &str, why: &str) -> Problem {
         file: name.to_owned(),
         policy: None,
         field: String::new(),
-        reason: Reason::NotYaml,
+        reason: Reason::Unreadable,
         message: format!("the file cannot be read: {why}"),
         fix: "Put a readable YAML file there, or remove it.".to_owned(),
     }

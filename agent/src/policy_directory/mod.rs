@@ -8,11 +8,14 @@ mod reading;
 mod snapshot;
 mod store;
 mod watch;
+mod writing;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 pub use snapshot::Snapshot;
@@ -22,6 +25,9 @@ use reading::Files;
 use snapshot::{LastGood, read_files, unreadable};
 use store::Store;
 use watch::Watch;
+
+/// What fails without an event that tells its end is tried again after this. No timer runs otherwise.
+const RETRY: Duration = Duration::from_secs(10);
 
 /// Why a directory cannot be watched.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +59,9 @@ pub struct PolicyDirectory {
     store_problem: Option<String>,
     unsaved: bool,
     saving: Option<JoinHandle<io::Result<()>>>,
+    retry: Duration,
+    read_again_at: Option<Instant>,
+    save_again_at: Option<Instant>,
 }
 
 impl PolicyDirectory {
@@ -76,12 +85,19 @@ impl PolicyDirectory {
             store_problem,
             unsaved: false,
             saving: None,
+            retry: RETRY,
+            read_again_at: None,
+            save_again_at: None,
         })
     }
 
     /// Reads the directory as it is now.
     pub fn read(&mut self) -> Snapshot {
-        let mut snapshot = match self.files.read(&self.directory, &mut self.watch) {
+        let read = self.files.read(&self.directory, &mut self.watch);
+        let failed = self.watch.problem().is_some()
+            || read.as_ref().map_or_else(|error| !is_noticed(error), |_| self.files.failed());
+        self.read_again_at = failed.then(|| Instant::now() + self.retry);
+        let mut snapshot = match read {
             Ok(files) if files.is_empty() && self.is_another_directory() => {
                 let directory = self.directory.display();
                 let problem =
@@ -91,7 +107,10 @@ impl PolicyDirectory {
             Ok(files) => {
                 self.read_from = Identity::of(&self.directory);
                 let (now, snapshot) = read_files(&self.last_good, files);
-                self.unsaved |= now != self.last_good;
+                if now != self.last_good {
+                    self.unsaved = true;
+                    self.save_again_at = None;
+                }
                 self.last_good = now;
                 snapshot
             }
@@ -115,43 +134,71 @@ impl PolicyDirectory {
         self.read_from.is_some() && self.read_from != Identity::of(&self.directory)
     }
 
-    /// Returns when the directory has changed. Loses nothing if it is dropped meanwhile.
+    /// Returns when the directory has changed or the snapshot would tell of other problems. Loses nothing if
+    /// it is dropped meanwhile.
     ///
     /// Before it waits, it saves what was last good: what was read has to come into force first.
     pub async fn changed(&mut self) -> Result<(), PolicyDirectoryError> {
         loop {
             self.begin_to_save();
-            let Some(saving) = &mut self.saving else {
-                return self.watch.changed().await.map_err(PolicyDirectoryError::Watch);
-            };
             tokio::select! {
                 changed = self.watch.changed() => return changed.map_err(PolicyDirectoryError::Watch),
-                saved = saving => {
+                saved = finished(self.saving.as_mut()) => {
                     self.saving = None;
-                    self.note_saved(saved.map_err(io::Error::other).flatten());
+                    if self.note_saved(saved) {
+                        return Ok(());
+                    }
+                }
+                () = at(self.save_again_at) => self.save_again_at = None,
+                () = at(self.read_again_at) => {
+                    self.read_again_at = None;
+                    return Ok(());
                 }
             }
         }
     }
 
     fn begin_to_save(&mut self) {
-        if !self.unsaved || self.saving.is_some() {
-            return;
-        }
-        self.unsaved = false;
-        let store = self.store.clone();
-        match Store::encode(&self.last_good) {
-            Ok(bytes) => self.saving = Some(tokio::task::spawn_blocking(move || store.save(&bytes))),
-            Err(error) => self.note_saved(Err(error)),
+        if self.unsaved && self.saving.is_none() && self.save_again_at.is_none() {
+            self.unsaved = false;
+            let (store, bytes) = (self.store.clone(), Store::encode(&self.last_good));
+            self.saving = Some(tokio::task::spawn_blocking(move || store.save(&bytes?)));
         }
     }
 
-    /// A failure is told once, with the next reading; the next change is another attempt.
-    fn note_saved(&mut self, saved: io::Result<()>) {
-        self.store_problem = saved.err().map(|error| format!("cannot keep the last good policies: {error}"));
-        if let Some(problem) = &self.store_problem {
+    /// Whether there is something new to tell.
+    fn note_saved(&mut self, saved: io::Result<()>) -> bool {
+        let problem = saved.err().map(|error| format!("cannot keep the last good policies: {error}"));
+        if problem.is_some() {
+            self.unsaved = true;
+            self.save_again_at = Some(Instant::now() + self.retry);
+        }
+        let is_new = problem != self.store_problem;
+        if let Some(problem) = problem.as_ref().filter(|_| is_new) {
             warn!("{problem}");
         }
+        self.store_problem = problem;
+        is_new
+    }
+}
+
+/// Whether there is an event when the failure of a reading ends: the places are watched where something is
+/// missing.
+fn is_noticed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn finished(saving: Option<&mut JoinHandle<io::Result<()>>>) -> io::Result<()> {
+    match saving {
+        Some(saving) => saving.await.map_err(io::Error::other).flatten(),
+        None => std::future::pending().await,
     }
 }
 

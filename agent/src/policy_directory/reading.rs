@@ -42,6 +42,11 @@ impl Files {
         Err(io::Error::other("it kept changing meanwhile"))
     }
 
+    /// Whether a file could not be read for a reason that may go away without an event.
+    pub fn failed(&self) -> bool {
+        self.0.values().any(|file| file.failed)
+    }
+
     fn read_all(
         &mut self,
         directory: &Path,

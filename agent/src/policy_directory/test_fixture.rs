@@ -74,7 +74,8 @@ impl Fixture {
         while tokio::time::timeout(A_WHILE, self.directory.changed()).await.is_ok() {
             self.directory.read();
         }
-        assert!(self.directory.saving.is_none() && !self.directory.unsaved);
+        assert!(self.directory.saving.is_none());
+        assert!(!self.directory.unsaved || self.directory.save_again_at.is_some());
     }
 }
 

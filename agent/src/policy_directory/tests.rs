@@ -111,7 +111,7 @@ async fn what_is_no_regular_file_is_reported_without_waiting() {
     assert_eq!(in_force(&snapshot), [("a", 1)]);
     assert_eq!(reason(&snapshot, "huge.yaml"), Some(Reason::FileTooLarge));
     for file in ["folder", "pipe", "socket", "device", "dangling", "loop"] {
-        assert!(reason(&snapshot, &format!("{file}.yaml")).is_some(), "{file}");
+        assert_eq!(reason(&snapshot, &format!("{file}.yaml")), Some(Reason::Unreadable), "{file}");
     }
 }
 
@@ -294,15 +294,64 @@ async fn a_store_that_cannot_be_written_is_reported_and_tried_again() {
     let (state, away) = (fixture.root.path().join("state"), fixture.root.path().join("away"));
     fs::rename(&state, &away).unwrap();
     fixture.write("a.yaml", good("a", 1));
-    fixture.directory.read();
-    fixture.settle().await;
-    assert!(fixture.directory.read().store_problem.unwrap().contains("cannot keep"));
+    assert_eq!(fixture.directory.read().store_problem, None);
+    let snapshot = fixture.changed().await;
+    assert!(snapshot.store_problem.unwrap().contains("cannot keep"), "told without a change");
     fs::rename(&away, &state).unwrap();
     fixture.put("a.yaml", good("a", 2));
     fixture.until(&[("a", 2)]).await;
     fixture.settle().await;
     assert_eq!(fixture.directory.read().store_problem, None);
     assert!(state.join("last-good.json").exists());
+    fs::rename(&state, &away).unwrap();
+    fixture.directory.retry = A_WHILE;
+    fixture.put("a.yaml", good("a", 3));
+    while fixture.changed().await.store_problem.is_none() {}
+    fs::rename(&away, &state).unwrap();
+    while fixture.changed().await.store_problem.is_some() {}
+    assert!(fs::read_to_string(state.join("last-good.json")).unwrap().contains("\"3\""), "saved by itself");
+}
+
+#[tokio::test]
+async fn what_tells_nobody_that_it_can_be_read_again_is_tried_again() {
+    let mut fixture = Fixture::new();
+    fixture.directory.retry = A_WHILE;
+    let target = fixture.root.path().join("elsewhere.yaml");
+    symlink(&target, fixture.path("a.yaml")).unwrap();
+    assert_eq!(reason(&fixture.directory.read(), "a.yaml"), Some(Reason::Unreadable));
+    fs::write(&target, good("a", 1)).unwrap();
+    fixture.until(&[("a", 1)]).await;
+    assert_eq!(fixture.directory.read_again_at, None, "no timer without a problem");
+    fs::remove_dir_all(&fixture.policies).unwrap();
+    symlink(&fixture.policies, &fixture.policies).unwrap();
+    assert!(fixture.directory.read().directory_problem.is_some());
+    assert!(fixture.directory.read_again_at.is_some());
+    fs::remove_file(&fixture.policies).unwrap();
+    assert!(fixture.directory.read().directory_problem.is_some());
+    assert_eq!(fixture.directory.read_again_at, None, "its return is an event");
+}
+
+#[tokio::test]
+async fn a_file_that_is_never_closed_is_read_after_a_while() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.yaml", good("a", 1));
+    fixture.directory.read();
+    let mut open = File::create(fixture.path("a.yaml")).unwrap();
+    open.write_all(good("a", 2).as_bytes()).unwrap();
+    assert_eq!(in_force(&fixture.directory.read()), [("a", 1)], "it is being written");
+    fixture.until(&[("a", 2)]).await;
+    drop(open);
+}
+
+#[tokio::test]
+async fn writing_to_a_file_that_was_replaced_delays_nothing() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.yaml", good("a", 1));
+    fixture.directory.read();
+    let mut replaced = File::options().append(true).open(fixture.path("a.yaml")).unwrap();
+    fixture.put("a.yaml", good("a", 2));
+    replaced.write_all(b"# more\n").unwrap();
+    assert_eq!(in_force(&fixture.directory.read()), [("a", 2)]);
 }
 
 #[tokio::test]

@@ -2,7 +2,19 @@
 //!
 //! Watched are the directory, the files outside to which links in it lead, and above it every place where the
 //! path can begin to lead elsewhere: where a part of it is missing or is a symbolic link. Reads no file.
+//!
+//! What always holds:
+//! - The kernel has one watch per inode, so each watch has *roles*: all the reasons for which its inode is
+//!   watched. An event counts if it matters to one of them.
+//! - A reading asks for all its watches anew, between [`Watch::begin`] and [`Watch::finish`]. A role of an
+//!   earlier *generation* is forgotten when its watch is asked for again, and a watch that was not asked for
+//!   again ends. So roles never outlive the reading that gave them, and between readings every watch has one.
+//! - A watch is there before what it watches is read: what changes later brings an event, and what changed
+//!   before was read.
+//! - A file *being written* is not read anew until it is closed or exchanged, or its writer has been quiet for
+//!   a while; either way there is a reading then. Only for that while there is a timer.
 
+use std::cmp;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::{metadata, symlink_metadata};
@@ -16,6 +28,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 use sluice_dataplane::links::{Burst, Readable};
+
+use super::writing::Writing;
 
 const QUIET: Duration = Duration::from_millis(2);
 const LIMIT: Duration = Duration::from_millis(20);
@@ -46,7 +60,7 @@ pub struct Watch {
     watched: HashMap<i32, Roles>,
     generation: u64,
     burst: Burst,
-    being_written: BTreeSet<OsString>,
+    writing: Writing,
     problem: Option<String>,
 }
 
@@ -58,7 +72,7 @@ impl Watch {
             watched: HashMap::new(),
             generation: 0,
             burst: Burst::new(QUIET, LIMIT, Duration::ZERO),
-            being_written: BTreeSet::new(),
+            writing: Writing::default(),
             problem: None,
         })
     }
@@ -73,7 +87,9 @@ impl Watch {
     pub fn directory(&mut self, directory: &Path) {
         for _ in 0..ATTEMPTS {
             let before = reachable(directory);
-            let found = self.add(directory, ENTRIES | ITSELF | WRITES | WatchFlags::ONLYDIR, |roles| {
+            let flags = ENTRIES | ITSELF | WRITES | WatchFlags::ONLYDIR;
+            // Writing to a file that is no longer there says nothing about the one that has its name now.
+            let found = self.add(directory, flags | WatchFlags::EXCL_UNLINK, |roles| {
                 roles.directory = true;
             });
             for path in directory.ancestors() {
@@ -123,7 +139,7 @@ impl Watch {
 
     /// Whether somebody is in the middle of writing the file.
     pub fn is_being_written(&self, name: &OsStr) -> bool {
-        self.being_written.contains(name)
+        self.writing.contains(name)
     }
 
     /// Takes the events that are there. `true`: something has changed since the last call.
@@ -146,7 +162,7 @@ impl Watch {
             if self.burst.take(Instant::now()) {
                 return Ok(());
             }
-            match self.burst.due() {
+            match earlier(self.burst.due(), self.writing.due()) {
                 None => self.inotify.readable().await?,
                 Some(due) => tokio::select! {
                     ready = self.inotify.readable() => ready?,
@@ -170,11 +186,13 @@ impl Watch {
             }
             Err(error) => {
                 // Whatever else stands in the way of watching stands in the way of reading, too.
-                if error == Errno::NOSPC {
-                    self.problem = Some(format!(
-                        "changes of {} are not noticed: raise the sysctl fs.inotify.max_user_watches",
-                        path.display()
-                    ));
+                if matches!(error, Errno::NOSPC | Errno::NOMEM) {
+                    let room = match error {
+                        Errno::NOSPC => "raise the sysctl fs.inotify.max_user_watches",
+                        _ => "the kernel has no memory for it",
+                    };
+                    self.problem =
+                        Some(format!("changes of {} are noticed late only: {room}", path.display()));
                 }
                 false
             }
@@ -198,25 +216,28 @@ impl Watch {
         }
         let now = Instant::now();
         for (watch, flags, name) in events {
-            if self.matters(watch, flags, name.as_deref()) {
+            if self.matters(watch, flags, name.as_deref(), now) {
                 self.burst.urgent(now);
             }
+        }
+        if self.writing.give_up(now) {
+            self.burst.urgent(now);
         }
         Ok(())
     }
 
-    fn matters(&mut self, watch: i32, flags: ReadFlags, name: Option<&OsStr>) -> bool {
+    fn matters(&mut self, watch: i32, flags: ReadFlags, name: Option<&OsStr>, now: Instant) -> bool {
         if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
-            self.being_written.clear();
+            self.writing.forget();
             return true;
         }
         let Some(roles) = self.watched.get(&watch) else {
             return false;
         };
         let written = roles.linked_as.iter().map(OsString::as_os_str);
-        let written = written.chain(name.filter(|_| roles.directory));
+        let written = written.chain(name.filter(|name| roles.directory && !is_hidden(name)));
         for file in written {
-            note_writing(&mut self.being_written, file, flags);
+            self.writing.note(file, flags, now);
         }
         let matters = match name {
             _ if flags.intersects(ReadFlags::IGNORED) => false,
@@ -232,18 +253,14 @@ impl Watch {
     }
 }
 
-fn note_writing(being_written: &mut BTreeSet<OsString>, file: &OsStr, flags: ReadFlags) {
-    if flags.intersects(ReadFlags::MODIFY) {
-        being_written.insert(file.to_owned());
-    } else if !flags.intersects(ReadFlags::ATTRIB) {
-        being_written.remove(file);
-    }
-}
-
 /// Hidden files are no policies; names with two dots are how a whole directory is exchanged at once.
 fn is_hidden(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     bytes.starts_with(b".") && !bytes.starts_with(b"..")
+}
+
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    one.zip(other).map(|(one, other)| cmp::min(one, other)).or(one).or(other)
 }
 
 /// How many parts of the path lead to a directory.

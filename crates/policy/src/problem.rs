@@ -58,6 +58,8 @@ reasons! {
     EmptyFile,
     /// The file is larger than the limit.
     FileTooLarge,
+    /// The file is no regular file, or the system refuses to read it.
+    Unreadable,
     /// The file is not UTF-8 text.
     NotUtf8,
     /// The file is not YAML, or not YAML that is safe to read.
