@@ -6,7 +6,9 @@ use rstest::rstest;
 use rustix::process::Signal;
 use sluice_testkit::wait_until;
 
-use crate::harness::{Agent, Node, SOON, drops, exists, interface, policy_status, wait_for_exit};
+use crate::harness::{
+    Agent, BeforeSwap, Moment, Node, SOON, drops, exists, interface, policy_status, wait_for_exit,
+};
 
 /// The ways to go that no agent can refuse, or is asked to take.
 const SIGNALS: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::KILL, Signal::ABORT];
@@ -165,9 +167,9 @@ fn kills_in_the_middle_of_a_swap_never_open_a_gap(#[case] mode: &'static str) {
     let first = agent.wait_for_rules(node.device(), &["port-9"]);
     for round in 0..10u16 {
         let extra = 20_000 + round;
+        let before = BeforeSwap::of(&node);
         node.put("policy.yaml", drops("web", node.device(), mode, &[9, extra]));
-        // A different moment of the swap each time; which one is not important.
-        std::thread::sleep(std::time::Duration::from_millis(u64::from(round)));
+        before.wait_for(Moment::of_round(round));
         agent.kill();
         assert!(node.program().is_some(), "round {round}");
         agent = node.start();
@@ -175,8 +177,7 @@ fn kills_in_the_middle_of_a_swap_never_open_a_gap(#[case] mode: &'static str) {
         assert_eq!(interface.link_id, first.link_id, "round {round}");
     }
     node.assert_drops(9);
-    let programs = node.pins().iter().filter(|pin| pin.to_string_lossy().contains("/program_")).count();
-    assert_eq!(programs, 1, "{:?}", node.pins());
+    assert_eq!(node.program_pins().len(), 1, "{:?}", node.pins());
 }
 
 #[test]

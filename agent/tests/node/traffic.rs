@@ -2,8 +2,6 @@
 
 /// These take both processors, and measure losses.
 mod alone {
-    use std::time::Duration;
-
     use rstest::rstest;
     use sluice_testkit::{
         Frame, VethLab,
@@ -11,7 +9,7 @@ mod alone {
         wait_until,
     };
 
-    use crate::harness::{Agent, Node, SOON, drops, interface, policy_status};
+    use crate::harness::{Agent, BeforeSwap, Moment, Node, SOON, drops, interface, policy_status};
 
     /// Fast enough that any gap lets something through, slow enough that the lab itself loses nothing.
     const FLOOD_PER_SECOND: u64 = 50_000;
@@ -105,10 +103,11 @@ mod alone {
         let (mut agent, leaked, link) = started(&node, mode);
         let traffic = Traffic::start(&node, leaked);
         for number in 1..=20 {
-            // Every second kill falls into a swap, each at another moment of it.
+            // Every second kill falls into a swap, at each moment of it in turn.
             if number % 2 == 0 {
+                let before = BeforeSwap::of(&node);
                 node.put("policy.yaml", revision(&node, mode, number));
-                std::thread::sleep(Duration::from_millis(number.into()));
+                before.wait_for(Moment::of_round(number / 2));
             }
             agent.kill();
             agent = node.start();

@@ -3,6 +3,7 @@
 
 mod agent;
 mod policy;
+mod swap;
 
 use std::{
     fs,
@@ -17,6 +18,7 @@ use tempfile::TempDir;
 
 pub use agent::{Agent, interface, policy_status, problems, wait_for_exit};
 pub use policy::{PolicyText, drops};
+pub use swap::{BeforeSwap, Moment};
 
 /// Long enough for a machine that does several other things.
 pub const SOON: Duration = Duration::from_secs(20);
@@ -75,6 +77,13 @@ impl Node {
     /// Every pin of the agent.
     pub fn pins(&self) -> Vec<PathBuf> {
         self.bpffs.pins().unwrap()
+    }
+
+    /// The pins of programs.
+    pub fn program_pins(&self) -> Vec<PathBuf> {
+        let mut pins = self.pins();
+        pins.retain(|pin| pin.to_string_lossy().contains("/program_"));
+        pins
     }
 
     /// Writes a policy file as a careful user does: aside, then renamed into place.
