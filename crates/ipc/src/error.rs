@@ -45,7 +45,7 @@ pub enum Error {
         /// What is there, in words.
         what: &'static str,
     },
-    /// The path names no file, or not in a folder.
+    /// The path names no file, or not in a directory.
     #[error("cannot listen on {}: this is not the path of a file", .socket.display())]
     BadPath {
         /// The path.
@@ -78,9 +78,9 @@ impl Error {
             Self::Connect { .. } => "check that a sluice-agent of the same version runs and owns this socket",
             Self::InUse { .. } => "stop the other agent first, or give this one a socket of its own",
             Self::NotASocket { .. } => "move it away, or choose another path for the socket",
-            Self::BadPath { .. } => "give the path of a file in a folder, as /run/sluice/agent.sock",
+            Self::BadPath { .. } => "give the path of a file in a directory, as /run/sluice/agent.sock",
             Self::Listen { .. } => {
-                "check that the folder is writable by root and that the path is shorter than 100 bytes"
+                "check that the directory is writable by root and that the path is shorter than 100 bytes"
             }
         }
     }

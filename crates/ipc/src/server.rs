@@ -27,10 +27,10 @@ pub async fn listen(socket: &Path) -> Result<UnixListenerStream, Error> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let failed = |action| move |source| Error::Listen { socket: socket.to_path_buf(), action, source };
 
-    DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(failed("make its folder"))?;
+    DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(failed("make its directory"))?;
     refuse_what_is_not_ours(socket).await?;
 
-    let workshop = Workshop::make(folder).map_err(failed("make a private folder beside it"))?;
+    let workshop = Workshop::make(folder).map_err(failed("make a private directory beside it"))?;
     let unnamed = workshop.0.join("s");
     let listener = UnixListener::bind(&unnamed).map_err(failed("bind a socket"))?;
     fs::set_permissions(&unnamed, Permissions::from_mode(0o600)).map_err(failed("set its mode"))?;
@@ -62,7 +62,7 @@ fn describe(found: FileType) -> &'static str {
     if found.is_symlink() {
         "a symbolic link"
     } else if found.is_dir() {
-        "a folder"
+        "a directory"
     } else if found.is_file() {
         "a regular file"
     } else {

@@ -65,7 +65,7 @@ fn part(
 
 fn write(programs: &Programs, figures: &[Figure]) -> Result<PathBuf> {
     // The programs lie in the target folder's folder `release`.
-    let target = programs.agent.ancestors().nth(2).context("find the target folder")?;
+    let target = programs.agent.ancestors().nth(2).context("find the target directory")?;
     let folder = target.join("bench");
     fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     let file = folder.join("results.json");

@@ -223,7 +223,7 @@ impl Act<'_> {
             left.push("a program on the device".to_owned());
         }
         if stage.pins.path().exists() {
-            left.push(format!("the folder {}", stage.pins.path().display()));
+            left.push(format!("the directory {}", stage.pins.path().display()));
         }
         self.say("cleanup", "by `sluicectl cleanup`: program, link and pins are gone")?;
         Ok(left)

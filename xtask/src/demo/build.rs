@@ -21,7 +21,7 @@ pub struct Programs {
 /// Builds them, with cargo's own progress. What the Makefile has just built is only looked at.
 pub fn programs() -> Result<Programs> {
     let this = env::current_exe().context("find this program")?;
-    let profile = this.parent().context("find the folder of this program")?;
+    let profile = this.parent().context("find the directory of this program")?;
     // The Makefile builds this program and those in one go, so that there is nothing left to report.
     let quiet = if profile.ends_with("release") { " --quiet" } else { "" };
     // All three, so that cargo chooses the same features of their dependencies in every case.

@@ -66,7 +66,7 @@ fn introduce(screen: &mut Screen, cpus: Cpus) -> Result<()> {
     let policy: String = policy.lines().flat_map(|line| ["    ", line, "\n"]).collect();
     screen.say(&format!(
         "\nHonest users call a TCP service while a flood to UDP port 9 hits the same device. CPU {} receives all\n\
-         of it; CPU {} sends the flood. While it runs, this file is renamed into the agent's policy folder:\n\n{policy}",
+         of it; CPU {} sends the flood. While it runs, this file is renamed into the agent's policy directory:\n\n{policy}",
         cpus.receive, cpus.send
     ))
 }

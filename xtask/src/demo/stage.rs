@@ -70,7 +70,7 @@ impl Cpus {
 impl Stage {
     /// Sets everything up; nobody sends yet.
     pub fn set_up(programs: &Programs, cpus: Cpus, purpose: &str) -> Result<Self> {
-        let folder = TempDir::with_prefix("sluice-demo-").context("make a folder for the agent")?;
+        let folder = TempDir::with_prefix("sluice-demo-").context("make a directory for the agent")?;
         let lab = VethLab::new(purpose)?;
         lab.threaded_napi_pinned(cpus.receive)?;
         let receive_thread = ReceiveThread::find(&lab.node.device)?;
