@@ -93,12 +93,13 @@ fn header(command: u8, version: u8) -> Vec<u8> {
     vec![command, version, 0, 0]
 }
 
-/// The XDP features of one device, or of all, by interface index.
+/// The XDP features of one device, or of all, by interface index. They are hints only: whatever goes wrong,
+/// a device whose features the kernel did not tell is one of which nothing is known.
 pub(super) fn xdp_features(
     socket: &mut NetlinkSocket,
     netdev: u16,
     ifindex: Option<u32>,
-) -> Result<HashMap<u32, u64>, LinksError> {
+) -> HashMap<u32, u64> {
     let mut payload = header(NETDEV_CMD_DEV_GET, 1);
     if let Some(ifindex) = ifindex {
         push(&mut payload, NETDEV_A_DEV_IFINDEX, &ifindex.to_ne_bytes());
@@ -110,15 +111,13 @@ pub(super) fn xdp_features(
         payload: &payload,
     };
     let mut features = HashMap::new();
-    let result = socket.request(&request, &mut |reply| {
+    let answer = socket.request(&request, &mut |reply| {
         features.extend(device_features(reply)?);
         Ok(())
     });
-    match result {
-        // The device left after it was listed.
-        Err(error) if error.errno() == Some(libc::ENODEV) => Ok(features),
-        other => other.map(|_| features),
-    }
+    // Also of an answer that broke off, what was told is true.
+    drop(answer);
+    features
 }
 
 fn device_features(reply: &[u8]) -> Result<Option<(u32, u64)>, DecodeError> {
@@ -151,6 +150,15 @@ mod tests {
         push(&mut reply, CTRL_ATTR_MCAST_GROUPS, &groups);
         let family = Family::parse(&reply).unwrap();
         assert_eq!((family.id, family.group("monitor"), family.group("mgmt")), (21, Some(9), None));
+    }
+
+    #[test]
+    fn a_kernel_that_refuses_the_question_has_told_no_features() {
+        let mut socket = NetlinkSocket::open(libc::NETLINK_GENERIC as isize, "generic netlink").unwrap();
+        assert_eq!(xdp_features(&mut socket, 0x7fff, None), HashMap::new());
+        assert_eq!(xdp_features(&mut socket, 0x7fff, Some(1)), HashMap::new());
+        let netdev = Family::resolve(&mut socket, "netdev").unwrap();
+        assert!(netdev.is_none_or(|netdev| netdev.id != 0x7fff), "and the socket still works");
     }
 
     #[test]

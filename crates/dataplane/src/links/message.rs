@@ -52,6 +52,9 @@ pub(super) struct LinkMessage {
 
 impl LinkMessage {
     /// Reads `struct ifinfomsg` and the attributes behind it.
+    ///
+    /// Damage is an error, which names the link: each part decides what is done to it. Without its kind it
+    /// would be a NIC, without its alternative names or its program it would be another one.
     pub fn parse(payload: &[u8]) -> Result<Self, DecodeError> {
         let Some((header, rest)) = payload.split_first_chunk::<HEADER_LENGTH>() else {
             return Err(format!("a link message of {} bytes is too short", payload.len()).into());
@@ -63,9 +66,12 @@ impl LinkMessage {
         message.link.link_type = u16::from_ne_bytes([type_low, type_high]);
         message.link.up = has(flags, libc::IFF_UP);
         let mut seen = Relations::default();
+        let damaged = |message: &Self, error| {
+            DecodeError::from(format!("link {} {}: {error}", message.link.ifindex, message.link.name))
+        };
         for attribute in attributes(rest) {
-            let (kind, value) = attribute?;
-            message.read(kind, value, &mut seen)?;
+            let read = attribute.and_then(|(kind, value)| message.read(kind, value, &mut seen));
+            read.map_err(|error| damaged(&message, error))?;
         }
         seen.apply(&mut message);
         Ok(message)

@@ -191,6 +191,18 @@ fn a_message_without_a_whole_header_is_an_error() {
     }
 }
 
+#[test]
+fn damage_anywhere_names_the_link_instead_of_making_another_one_of_it() {
+    for kind in [libc::IFLA_LINKINFO, IFLA_PROP_LIST, IFLA_XDP] {
+        let damaged = message(7, 0, |bytes| {
+            push(bytes, libc::IFLA_IFNAME, b"eth0\0");
+            push(bytes, kind, &[200, 0, 1, 0]);
+        });
+        let error = LinkMessage::parse(&damaged).unwrap_err().to_string();
+        assert!(error.contains("link 7 eth0"), "{error}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {

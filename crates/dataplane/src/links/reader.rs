@@ -1,4 +1,7 @@
 //! Asks the kernel for its links: one dump, then what the dump does not carry.
+//!
+//! A link that is missing from a list looks as if it were gone, and what it runs would be taken off. So the
+//! dump is whole or an error; only what is asked beside it, link by link, may be unknown.
 
 use std::collections::HashMap;
 
@@ -33,7 +36,7 @@ impl Reader {
     pub fn open() -> Result<Self, LinksError> {
         let mut generic = NetlinkSocket::open(NETLINK_GENERIC, "generic netlink")?;
         Ok(Self {
-            netdev: Family::resolve(&mut generic, "netdev")?.map(|family| family.id),
+            netdev: Family::resolve(&mut generic, "netdev").ok().flatten().map(|family| family.id),
             route: NetlinkSocket::open(NETLINK_ROUTE, "route netlink")?,
             ethtool: Ethtool::open()?,
             drivers: HashMap::new(),
@@ -46,7 +49,7 @@ impl Reader {
         let mut messages = self.dump()?;
         messages.sort_by_key(|message| message.link.ifindex);
         messages.dedup_by_key(|message| message.link.ifindex);
-        let features = self.xdp_features(None)?;
+        let features = self.xdp_features(None);
         let mut drivers = HashMap::new();
         let links =
             messages.into_iter().map(|message| self.complete(message, &features, &mut drivers)).collect();
@@ -69,7 +72,7 @@ impl Reader {
             (Err(error), _) => Err(error),
             (Ok(_), None) => Ok(None),
             (Ok(_), Some(message)) => {
-                let features = self.xdp_features(Some(ifindex))?;
+                let features = self.xdp_features(Some(ifindex));
                 let mut drivers = HashMap::new();
                 let link = self.complete(message, &features, &mut drivers);
                 self.drivers.extend(drivers);
@@ -95,11 +98,9 @@ impl Reader {
         Err(LinksError::KeptChanging)
     }
 
-    fn xdp_features(&mut self, ifindex: Option<u32>) -> Result<HashMap<u32, u64>, LinksError> {
-        match self.netdev {
-            Some(netdev) => xdp_features(&mut self.generic, netdev, ifindex),
-            None => Ok(HashMap::new()),
-        }
+    fn xdp_features(&mut self, ifindex: Option<u32>) -> HashMap<u32, u64> {
+        let netdev = self.netdev;
+        netdev.map(|netdev| xdp_features(&mut self.generic, netdev, ifindex)).unwrap_or_default()
     }
 
     fn complete(
@@ -150,7 +151,18 @@ fn is_pci_address(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn links_are_read_though_nothing_is_told_beside_them() {
+        let mut reader = Reader::open().unwrap();
+        reader.netdev = Some(0x7fff);
+        let links = reader.links().unwrap();
+        let loopback = links.iter().find(|link| link.name == "lo").unwrap();
+        assert_eq!(loopback.xdp_features, None);
+        assert_eq!(reader.link(loopback.ifindex).unwrap().unwrap().name, "lo");
+    }
 
     #[test]
     fn pci_addresses_are_told_from_other_bus_texts() {
