@@ -19,8 +19,6 @@ pub struct Case {
     _why: String,
     input: Input,
     pub expect: Expect,
-    #[serde(rename = "source")]
-    _source: String,
 }
 
 #[derive(Debug, Deserialize)]
