@@ -27,13 +27,16 @@ fn text(bytes: &[u8]) -> &str {
 fn it_removes_what_the_agent_wrote_says_so_and_may_be_run_again() {
     let state = TempDir::new().unwrap();
     let files = STATE_FILES.map(|name| state.path().join(name));
-    files.iter().for_each(|file| fs::write(file, "{}").unwrap());
+    for file in &files {
+        fs::write(file, "{}").unwrap();
+    }
     let others = state.path().join("mine.json");
     fs::write(&others, "{}").unwrap();
     let absent = state.path().join("no-pins");
     let output = cleanup(&absent, state.path());
-    let said: String = files.iter().map(|file| format!("removed {}\n", file.display())).collect();
-    assert_eq!(text(&output.stdout), said, "{}", text(&output.stderr));
+    let said = files.each_ref().map(|file| format!("removed {}", file.display()));
+    let lines: Vec<_> = text(&output.stdout).lines().collect();
+    assert_eq!(lines, said, "{}", text(&output.stderr));
     assert!(files.iter().all(|file| !file.exists()));
     assert!(others.exists(), "the file of somebody else stays");
     let output = cleanup(&absent, state.path());
