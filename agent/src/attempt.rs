@@ -5,12 +5,13 @@ use rustix::io::Errno;
 use sluice_dataplane::{
     AttachMode, Error,
     attachment::{Attachment, Revision},
+    bpffs::PinFolder,
     links::Link,
     program_name,
 };
 use sluice_policy::{InterfacePlan, LinkFacts, PlannedRule, attach};
 
-use crate::{facts, interface::Context};
+use crate::facts;
 
 /// Answers that may be another one in a moment, though no fact of the link has changed.
 const TRANSIENT: [Errno; 8] = [
@@ -47,27 +48,25 @@ pub struct Refused {
 }
 
 /// Tries the modes that `plan` asks for.
-pub fn attempt(context: &Context<'_>, plan: &InterfacePlan, facts: &LinkFacts) -> Result<Attempted, Error> {
+pub fn attempt(pins: &PinFolder, plan: &InterfacePlan, facts: &LinkFacts) -> Result<Attempted, Error> {
     let attempts = attach::attempts(plan.mode, facts);
     let certain = |refusal| Refused { refusal, transient: false };
-    let mut refused = attempts.skipped.into_iter().next_back().map(certain);
-    for mode in attempts.order {
-        match create(context, plan, facts::to_attach(mode)) {
-            Ok(attachment) => {
-                return Ok(Attempted::Attached { attachment, refused });
-            }
-            Err(error) => {
-                let Some(errno) = error.attach_errno() else { return Err(error) };
-                let transient = TRANSIENT.contains(&Errno::from_raw_os_error(errno));
-                refused = Some(Refused { refusal: attach::refusal(errno, mode, facts), transient });
-            }
+    let mut better = attempts.skipped.into_iter().next_back().map(certain);
+    for mode in attempts.order.into_iter().map(facts::to_attach) {
+        let created = with_revision(plan, |revision| Attachment::create(pins, plan.ifindex, mode, revision));
+        match created {
+            Ok(attachment) => return Ok(Attempted::Attached { attachment, refused: better }),
+            Err(error) => better = Some(refused(&error, mode, facts).ok_or(error)?),
         }
     }
-    Ok(Attempted::Refused(refused))
+    Ok(Attempted::Refused(better))
 }
 
-fn create(context: &Context<'_>, plan: &InterfacePlan, mode: AttachMode) -> Result<Attachment, Error> {
-    with_revision(plan, |revision| Attachment::create(context.pins, plan.ifindex, mode, revision))
+/// What the interface meant by refusing `mode`; `None` if it was not the interface that refused.
+pub fn refused(error: &Error, mode: AttachMode, facts: &LinkFacts) -> Option<Refused> {
+    let errno = error.attach_errno()?;
+    let transient = TRANSIENT.contains(&Errno::from_raw_os_error(errno));
+    Some(Refused { refusal: attach::refusal(errno, facts::to_policy(mode), facts), transient })
 }
 
 /// Hands `plan` to the data plane.
@@ -104,13 +103,13 @@ impl Foreign {
     }
 
     /// Why we do not attach.
-    pub fn refusal(&self, link: &Link) -> Refused {
+    pub fn refusal(&self, interface: &str) -> Refused {
         let name = if self.name.is_empty() { String::new() } else { format!(" ({})", self.name) };
         let refusal = attach::Refusal {
             reason: "ForeignProgram",
             message: format!(
-                "{} has the XDP program {}{name} of somebody else, which is left alone.",
-                link.name, self.id
+                "{interface} has the XDP program {}{name} of somebody else, which is left alone.",
+                self.id
             ),
             remedy: Some("Remove it with the tool that attached it.".to_owned()),
         };

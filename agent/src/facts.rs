@@ -58,6 +58,14 @@ pub fn mode_in_force(link: &Link, program_id: u32) -> Option<AttachMode> {
     }
 }
 
+/// A mode in force, in the policy's words.
+pub fn to_policy(mode: AttachMode) -> attach::AttachMode {
+    match mode {
+        AttachMode::Native => attach::AttachMode::Native,
+        AttachMode::Generic => attach::AttachMode::Generic,
+    }
+}
+
 /// A mode that the policy decided on, in the data plane's words.
 pub fn to_attach(mode: attach::AttachMode) -> AttachMode {
     match mode {

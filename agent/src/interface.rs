@@ -1,7 +1,7 @@
 //! One interface: what runs on it, what should, and the steps from one to the other. An error leaves
 //! what runs in place.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use sluice_dataplane::{
     AttachMode, Error,
@@ -9,14 +9,15 @@ use sluice_dataplane::{
     bpffs::PinFolder,
     links::{Link, Netlink},
 };
-use sluice_policy::{InterfacePlan, LinkFacts, Mode, attach};
+use sluice_policy::{InterfacePlan, LinkFacts, Mode};
 use tracing::{info, warn};
 
 use crate::{
-    attempt::{Attempted, Foreign, Refused, attempt, with_revision},
+    answers::{Answer, Answers},
+    attempt::{Attempted, Foreign, Refused, attempt, refused, with_revision},
     facts,
-    proof::Proof,
-    refusals::{Note, Refusals},
+    proof::{Proof, Verified},
+    step::{self, Cause, Observed, Step},
 };
 
 /// What runs on an interface and what should.
@@ -34,11 +35,16 @@ pub struct Interface {
     pub proof: Option<Proof>,
     /// Who holds the interface instead of us.
     pub foreign: Option<Foreign>,
-    /// The last step that failed, in words; what runs went on.
+    /// The last step that failed, in words.
     pub failure: Option<String>,
+    /// Whether programs on devices above were taken off once so that this one could be attached.
+    pub made_way: bool,
     link: Option<Link>,
-    /// Whether this process has tried to attach: what an earlier one was told may no longer hold.
+    next_look: Option<Instant>,
+    /// Whether this process has asked: what an earlier one was told may no longer hold.
     tried: bool,
+    /// Whether what an earlier run left could not be read yet.
+    not_adopted: bool,
 }
 
 /// What the steps need of the node.
@@ -47,14 +53,19 @@ pub struct Context<'a> {
     pub pins: &'a PinFolder,
     /// Reads links back.
     pub netlink: &'a Netlink,
-    /// Why interfaces refused.
-    pub refusals: &'a mut Refusals,
+    /// What interfaces answered.
+    pub answers: &'a mut Answers,
+    /// What made us look.
+    pub cause: Cause,
 }
 
 impl Interface {
-    /// An interface on which an earlier run left a program.
-    pub fn adopted(attachment: Attachment) -> Self {
-        Self { attachment: Some(attachment), ..Self::default() }
+    /// An interface on which an earlier run left something.
+    pub fn adopted(result: Result<Attachment, Error>) -> Self {
+        match result {
+            Ok(attachment) => Self { attachment: Some(attachment), ..Self::default() },
+            Err(error) => Self { failure: Some(error.to_string()), not_adopted: true, ..Self::default() },
+        }
     }
 
     /// The link as it was last read.
@@ -62,108 +73,135 @@ impl Interface {
         self.link.as_ref()
     }
 
-    /// Brings `plan` into force.
-    pub async fn ensure(
-        &mut self,
-        context: &mut Context<'_>,
-        plan: InterfacePlan,
-        link: &Link,
-        facts: &LinkFacts,
-    ) {
-        let disturbed = self.link.as_ref().is_some_and(|before| disturbs(before, link));
-        self.link = Some(link.clone());
-        self.wanted = Some(plan.clone());
-        let result = self.try_ensure(context, plan, link, facts).await;
-        if let Err(error) = &result {
-            warn!(interface = %link.name, %error, "a step failed; what is in force stays");
-        }
-        self.failure = result.err().map(|error| error.to_string());
-        if disturbed || self.proof.is_none() {
-            self.prove_anew();
-        }
+    /// Whether the rules in force are those that should be.
+    pub fn is_programmed(&self) -> bool {
+        let rules = |plan: &Option<InterfacePlan>| plan.as_ref().map(|plan| plan.rules.clone());
+        self.mode.is_some() && rules(&self.in_force) == rules(&self.wanted)
     }
 
-    /// Goes on with what an earlier run left, while it is not known whether a policy wants it.
-    pub fn keep(&mut self, link: &Link) -> Result<(), Error> {
+    /// What to do next for `plan`.
+    pub fn step(&mut self, answers: &Answers, plan: &InterfacePlan, facts: &LinkFacts, cause: Cause) -> Step {
+        let answer = answers.get(plan.ifindex);
+        step::next(self.observe(), plan.mode, answer, self.tried, facts, cause)
+    }
+
+    /// Takes in a reading of the link.
+    pub fn see(&mut self, link: &Link, cause: Cause) {
+        let disturbed = self.link.as_ref().is_some_and(|before| disturbs(before, link));
         self.link = Some(link.clone());
-        if let Some(attachment) = &self.attachment {
-            self.mode = facts::mode_in_force(link, attachment.ids()?.program);
+        let Some(proof) = &mut self.proof else { return };
+        if disturbed {
+            proof.reopen();
+        } else if cause == Cause::Links {
+            // It may have been a change of rings, which is no fact of ours.
+            proof.doubt();
         }
+        self.plan_look();
+    }
+
+    fn observe(&mut self) -> Observed {
+        let ids = self.attachment.as_ref().map(Attachment::ids);
+        let observed = match (ids, &self.link) {
+            (None, _) => Observed::Nothing,
+            (Some(Ok(ids)), Some(_)) if !ids.attached => Observed::Detached,
+            (Some(Ok(ids)), Some(link)) => {
+                facts::mode_in_force(link, ids.program).map_or(Observed::Hidden, Observed::Runs)
+            }
+            (Some(_), _) => Observed::Hidden,
+        };
+        self.mode = if let Observed::Runs(mode) = observed { Some(mode) } else { None };
+        observed
+    }
+
+    /// Brings `plan` into force, of which `link` and `facts` are this moment's.
+    pub async fn ensure(&mut self, context: &mut Context<'_>, plan: InterfacePlan, facts: &LinkFacts) {
+        self.wanted = Some(plan.clone());
+        let result = self.try_ensure(context, plan, facts).await;
+        if let Err(error) = &result {
+            warn!(interface = %facts.name, "a step failed: {error}");
+        }
+        self.failure = result.err().map(|error| error.to_string());
         if self.proof.is_none() {
             self.prove_anew();
         }
-        Ok(())
     }
 
     async fn try_ensure(
         &mut self,
         context: &mut Context<'_>,
         plan: InterfacePlan,
-        link: &Link,
         facts: &LinkFacts,
     ) -> Result<(), Error> {
-        let ran = self.attachment.is_some();
-        self.take_off_if_unfit(context, plan.mode, link, facts)?;
-        if self.attachment.is_some() {
-            return self.swap(plan);
+        if self.not_adopted {
+            self.attachment = Attachment::adopt(context.pins, plan.ifindex)?;
+            self.not_adopted = false;
         }
-        // What was read before shows our own program still.
-        let now = if ran { context.netlink.link(link.ifindex).await? } else { Some(link.clone()) };
-        let Some(link) = &now else { return Ok(()) };
-        self.foreign = Foreign::on(link);
-        if let Some(foreign) = &self.foreign {
-            note(context, plan.mode, facts, Some(foreign.refusal(link)));
-            return Ok(());
+        match self.step(context.answers, &plan, facts, context.cause) {
+            Step::Update => self.update(context, plan, facts),
+            Step::ChangeMode { from, to } => self.change_mode(context, plan, facts, from, to).await,
+            Step::Attach => self.attach(context, plan, facts).await,
+            Step::Refused => Ok(()),
+            Step::Wait => Err(Error::Hidden { ifindex: plan.ifindex }),
         }
-        let known = context.refusals.get(link.ifindex);
-        if self.tried && known.is_some_and(|known| known.still_holds(plan.mode, facts)) {
-            return Ok(());
-        }
-        self.attach(context, plan, link, facts).await
     }
 
-    /// Takes our program off where it runs in a mode that is not asked for, or no longer runs at all.
-    fn take_off_if_unfit(
+    fn update(
         &mut self,
         context: &mut Context<'_>,
-        asked: Mode,
-        link: &Link,
+        plan: InterfacePlan,
         facts: &LinkFacts,
     ) -> Result<(), Error> {
-        let Some(attachment) = &self.attachment else { return Ok(()) };
-        let ids = attachment.ids()?;
-        let mode = ids.attached.then(|| facts::mode_in_force(link, ids.program)).flatten();
-        let fits = match (asked, mode) {
-            (Mode::Auto | Mode::Native, Some(AttachMode::Native))
-            | (Mode::Generic, Some(AttachMode::Generic)) => {
-                note(context, asked, facts, None);
-                true
-            }
-            // Generic may have been what was asked for before: then nobody has asked for native yet.
-            (Mode::Auto, Some(AttachMode::Generic)) => {
-                let refused = context.refusals.get(link.ifindex);
-                refused.is_some_and(|refused| !attach::retry_native(&refused.facts, facts))
-            }
-            _ => false,
-        };
-        if fits {
-            self.mode = mode;
+        self.foreign = None;
+        if plan.mode != Mode::Auto || self.mode == Some(AttachMode::Native) {
+            context.answers.set(plan.ifindex, Some(Answer::new(plan.mode, true, None, facts)));
+        }
+        let Some(attachment) = &mut self.attachment else { return Ok(()) };
+        let result = with_revision(&plan, |revision| {
+            let runs_already = attachment.runs(revision);
+            attachment.swap(revision).map(|()| runs_already)
+        });
+        if let Ok(true) = result {
+            self.in_force = Some(plan);
             return Ok(());
         }
-        info!(interface = %link.name, in_force = mode.map_or("", AttachMode::name), "attaching anew");
-        self.take_off()
+        if matches!(result, Ok(_) | Err(Error::Leftover { .. })) {
+            info!(interface = %plan.name, revision = %plan.digest(), "swapped in");
+            self.in_force = Some(plan);
+            self.prove_anew();
+        }
+        result.map(drop)
     }
 
-    fn swap(&mut self, plan: InterfacePlan) -> Result<(), Error> {
+    async fn change_mode(
+        &mut self,
+        context: &mut Context<'_>,
+        plan: InterfacePlan,
+        facts: &LinkFacts,
+        from: AttachMode,
+        to: AttachMode,
+    ) -> Result<(), Error> {
         let Some(attachment) = &mut self.attachment else { return Ok(()) };
-        let digest = plan.digest();
-        let runs_already = attachment.runs(&digest);
-        if !runs_already {
-            with_revision(&plan, |revision| attachment.swap(revision))?;
-            info!(interface = %plan.name, revision = %digest, "swapped in");
+        let result = with_revision(&plan, |revision| attachment.change_mode(from, to, revision));
+        let refused = match result {
+            Ok(()) => None,
+            Err(error) => {
+                let Some(refused) = refused(&error, to, facts) else {
+                    self.attachment = Attachment::adopt(context.pins, plan.ifindex)?;
+                    return Err(error);
+                };
+                Some(refused)
+            }
+        };
+        self.read_link(context).await?;
+        let by_name_in_vain = refused.is_some() && plan.mode != Mode::Auto;
+        if by_name_in_vain {
+            // A mode by name is that mode or nothing.
+            self.take_off()?;
         }
-        self.in_force = Some(plan);
-        if !runs_already {
+        note(context, Answer::new(plan.mode, !by_name_in_vain, refused, facts));
+        if self.attachment.is_some() {
+            info!(interface = %facts.name, mode = self.mode_name(), "attached anew");
+            self.in_force = Some(plan);
             self.prove_anew();
         }
         Ok(())
@@ -173,31 +211,58 @@ impl Interface {
         &mut self,
         context: &mut Context<'_>,
         plan: InterfacePlan,
-        link: &Link,
         facts: &LinkFacts,
     ) -> Result<(), Error> {
+        // What is left of a link that lost its interface must not stand in the way.
+        self.take_off()?;
         self.tried = true;
-        let attempted = attempt(context, &plan, facts)?;
-        // Read again: what is in force is what the kernel says, and somebody may have been faster than we.
-        let now = context.netlink.link(link.ifindex).await?;
-        match attempted {
-            Attempted::Attached { attachment, refused } => {
-                let program = attachment.ids()?.program;
-                self.mode = now.as_ref().and_then(|link| facts::mode_in_force(link, program));
-                self.link = now.or(self.link.take());
-                self.attachment = Some(attachment);
-                note(context, plan.mode, facts, refused);
-                info!(interface = %link.name, mode = self.mode.map_or("", AttachMode::name), "attached");
-                self.in_force = Some(plan);
-                self.prove_anew();
+        self.read_link(context).await?;
+        self.foreign = self.link.as_ref().and_then(Foreign::on);
+        if self.foreign.is_none() {
+            match attempt(context.pins, &plan, facts)? {
+                Attempted::Attached { attachment, refused } => {
+                    self.attachment = Some(attachment);
+                    self.in_force = Some(plan.clone());
+                    self.made_way = false;
+                    note(context, Answer::new(plan.mode, true, refused, facts));
+                    self.read_link(context).await?;
+                    info!(interface = %facts.name, mode = self.mode_name(), "attached");
+                    self.prove_anew();
+                    return Ok(());
+                }
+                Attempted::Refused(refused) => {
+                    note(context, Answer::new(plan.mode, false, refused, facts));
+                }
             }
-            Attempted::Refused(refused) => {
-                self.foreign = now.as_ref().and_then(Foreign::on);
-                let foreign = self.foreign.as_ref().map(|foreign| foreign.refusal(link));
-                note(context, plan.mode, facts, foreign.or(refused));
-            }
+            // Somebody may have been faster than we.
+            self.read_link(context).await?;
+            self.foreign = self.link.as_ref().and_then(Foreign::on);
+        }
+        if let Some(foreign) = &self.foreign {
+            let refused: Refused = foreign.refusal(&facts.name);
+            note(context, Answer::new(plan.mode, false, Some(refused), facts));
         }
         Ok(())
+    }
+
+    /// Reads the link anew, and the mode with it.
+    async fn read_link(&mut self, context: &Context<'_>) -> Result<(), Error> {
+        let ifindex = self.wanted.as_ref().map_or(0, |plan| plan.ifindex);
+        self.link = context.netlink.link(ifindex).await?.or(self.link.take());
+        self.observe();
+        Ok(())
+    }
+
+    fn mode_name(&self) -> &'static str {
+        self.mode.map_or("", AttachMode::name)
+    }
+
+    /// Goes on with what an earlier run left, while it is not known whether a policy wants it.
+    pub fn keep(&mut self) {
+        self.observe();
+        if self.proof.is_none() {
+            self.prove_anew();
+        }
     }
 
     /// Detaches, by decision.
@@ -209,26 +274,45 @@ impl Interface {
         self.mode = None;
         self.in_force = None;
         self.proof = None;
+        self.next_look = None;
         Ok(())
     }
 
     fn prove_anew(&mut self) {
-        let seen = self.attachment.as_ref().and_then(|attachment| attachment.counters().ok());
-        let received = self.link.as_ref().map_or(0, |link| link.rx_packets);
-        self.proof = seen.map(|counters| Proof::start(counters.packets(), received));
+        let counting = self.attachment.as_ref().filter(|attachment| attachment.counts());
+        let seen = counting.and_then(|attachment| attachment.counters().ok());
+        self.proof = seen.map(|counters| Proof::start(counters.packets()));
+        self.plan_look();
     }
 
-    /// Looks once whether the program runs. `link` was read just now.
+    fn plan_look(&mut self) {
+        let delay = self.proof.as_ref().and_then(Proof::next_look);
+        self.next_look = delay.map(|delay| Instant::now() + delay);
+    }
+
+    /// Looks once whether the program runs, and in which mode. `link` was read just now.
     pub fn look(&mut self, link: &Link) -> Result<(), Error> {
+        self.see(link, Cause::Timer);
+        self.observe();
         if let (Some(attachment), Some(proof)) = (&self.attachment, &mut self.proof) {
+            let before = proof.verified();
             proof.look(attachment.counters()?.packets(), link.rx_packets);
+            if before != Verified::Bypassed && proof.verified() == Verified::Bypassed {
+                warn!(interface = %link.name, "bypassed: packets arrive and the program does not run");
+            }
+            self.plan_look();
         }
         Ok(())
     }
 
-    /// How long until the next look at the proof; `None` if there is none to come.
-    pub fn next_look(&self) -> Option<Duration> {
-        self.proof.as_ref().and_then(Proof::next_look)
+    /// When to look next at the proof; `None` if no look is to come.
+    pub fn next_look(&self) -> Option<Instant> {
+        self.next_look
+    }
+
+    /// Whether something of ours should run and the kernel does not show that it does.
+    pub fn is_lost(&self) -> bool {
+        self.attachment.is_some() && self.mode.is_none()
     }
 }
 
@@ -237,14 +321,12 @@ fn disturbs(before: &Link, now: &Link) -> bool {
     (before.mtu, before.up, before.channels) != (now.mtu, now.up, now.channels)
 }
 
-/// Keeps the reason for status, and logs it when it is a new one.
-fn note(context: &mut Context<'_>, asked: Mode, facts: &LinkFacts, refused: Option<Refused>) {
-    let note = refused.map(|refused| Note::new(refused, asked, facts));
-    let known = context.refusals.get(facts.ifindex);
-    if let Some(note) = note.as_ref().filter(|note| known.is_none_or(|known| known.reason != note.reason)) {
-        warn!(interface = %facts.name, reason = %note.reason, "not as asked for: {}", note.message);
+/// Keeps the answer for status, and logs its reason when it is a new one.
+fn note(context: &mut Context<'_>, answer: Answer) {
+    let ifindex = answer.facts.ifindex;
+    let known = context.answers.get(ifindex).is_some_and(|known| known.reason == answer.reason);
+    if !answer.reason.is_empty() && !known {
+        warn!(interface = %answer.facts.name, reason = %answer.reason, "not as asked for: {}", answer.message);
     }
-    if let Err(error) = context.refusals.set(facts.ifindex, note) {
-        warn!(%error, "the reason will be forgotten at the next restart");
-    }
+    context.answers.set(ifindex, Some(answer));
 }

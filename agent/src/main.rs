@@ -1,6 +1,7 @@
 //! `sluice-agent`: the one process on a node that programs the kernel or holds node state.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod arguments;
 mod attempt;
 mod facts;
@@ -11,9 +12,9 @@ mod policies;
 mod policy_directory;
 mod preflight;
 mod proof;
-mod refusals;
 mod report;
 mod service;
+mod step;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -53,7 +54,7 @@ fn start_log(json: bool) {
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
     preflight::check()?;
     std::fs::create_dir_all(&arguments.state_dir)
-        .with_context(|| format!("cannot make the state folder {}", arguments.state_dir.display()))?;
+        .with_context(|| format!("cannot make the state directory {}", arguments.state_dir.display()))?;
     let netlink = Netlink::open()?;
     // Subscribed before the first reading, so that no change falls between the two.
     let events = LinkEvents::subscribe()?;

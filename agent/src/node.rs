@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use sluice_dataplane::{
@@ -12,25 +12,27 @@ use sluice_dataplane::{
     bpffs::PinFolder,
     links::{Link, Netlink},
 };
-use sluice_policy::{LinkFacts, NodePlan, compile};
+use sluice_policy::{InterfacePlan, LinkFacts, NodePlan, compile};
 use tracing::{info, warn};
 
 use crate::{
+    answers::Answers,
     facts,
     interface::{Context, Interface},
     policy_directory::Snapshot,
-    refusals::Refusals,
+    step::{Cause, Step},
 };
 
-/// A foreign program can leave an interface without an event; so while one holds us up, we ask again.
+/// Some answers change without an event: somebody else's program goes, memory is freed. So while one
+/// holds us up, we ask again.
 const RETRY: Duration = Duration::from_secs(30);
 
 /// The state of the node.
 pub struct Node {
     pins: PinFolder,
     netlink: Netlink,
-    /// Why interfaces refused.
-    pub refusals: Refusals,
+    /// What interfaces answered.
+    pub answers: Answers,
     /// By interface index.
     pub interfaces: BTreeMap<u32, Interface>,
     /// What the policy directory last gave.
@@ -39,6 +41,7 @@ pub struct Node {
     pub plan: NodePlan,
     /// What is wrong with the node as a whole, in words.
     pub problem: Option<String>,
+    retry: Option<Instant>,
 }
 
 impl Node {
@@ -47,79 +50,132 @@ impl Node {
         let pins = PinFolder::open(pin_path)?;
         let mut interfaces = BTreeMap::new();
         for ifindex in pins.interfaces()? {
-            if let Some(attachment) = Attachment::adopt(&pins, ifindex)? {
-                info!(ifindex, revision = attachment.digest(), "adopted");
-                interfaces.insert(ifindex, Interface::adopted(attachment));
+            let Some(adopted) = Attachment::adopt(&pins, ifindex).transpose() else { continue };
+            match &adopted {
+                Ok(attachment) => info!(ifindex, revision = attachment.digest(), "adopted"),
+                Err(error) => warn!(ifindex, "cannot adopt what is pinned: {error}"),
             }
+            interfaces.insert(ifindex, Interface::adopted(adopted));
         }
         Ok(Self {
             pins,
             netlink,
-            refusals: Refusals::open(state_dir),
+            answers: Answers::open(state_dir),
             interfaces,
             snapshot: Snapshot::default(),
             plan: NodePlan::default(),
             problem: None,
+            retry: None,
         })
     }
 
     /// Brings the node to what the policies ask of it now.
-    pub async fn reconcile(&mut self) {
-        let links = match self.netlink.links().await {
-            Ok(links) => links,
-            Err(error) => {
-                warn!(%error, "cannot read links: everything stays as it is");
-                self.problem = Some(format!("cannot read links: {error}"));
-                return;
+    pub async fn reconcile(&mut self, cause: Cause) {
+        match self.netlink.links().await {
+            Ok(links) => {
+                self.problem = None;
+                self.bring_to(&links, cause).await;
             }
-        };
-        self.problem = None;
-        let facts: Vec<LinkFacts> = links.iter().map(|link| facts::of(link, &links)).collect();
-        self.plan = compile(&self.snapshot.policies, &facts);
-        self.take_off_unwanted(&links);
+            Err(error) => {
+                warn!("cannot read links: {error}; everything stays as it is");
+                self.problem = Some(format!("cannot read links: {error}"));
+            }
+        }
+        let unsettled = self.is_unsettled();
+        // A deadline that stands is kept: events must not put it off.
+        self.retry = self.retry.filter(|at| *at > Instant::now()).filter(|_| unsettled);
+        self.retry = self.retry.or_else(|| unsettled.then(|| Instant::now() + RETRY));
+    }
+
+    async fn bring_to(&mut self, links: &[Link], cause: Cause) {
+        let facts: BTreeMap<u32, LinkFacts> =
+            links.iter().map(|link| (link.ifindex, facts::of(link, links))).collect();
+        let all: Vec<LinkFacts> = facts.values().cloned().collect();
+        self.plan = compile(&self.snapshot.policies, &all);
+        self.see(links, cause);
+        self.take_off_unwanted();
+        self.answers.retain(|ifindex| facts.contains_key(&ifindex));
         for plan in self.plan.interfaces.clone() {
-            let (Some(link), Some(facts)) = (
-                links.iter().find(|link| link.ifindex == plan.ifindex),
-                facts.iter().find(|facts| facts.ifindex == plan.ifindex),
-            ) else {
-                continue;
-            };
-            let interface = self.interfaces.entry(plan.ifindex).or_default();
-            let mut context =
-                Context { pins: &self.pins, netlink: &self.netlink, refusals: &mut self.refusals };
-            interface.ensure(&mut context, plan, link, facts).await;
+            if let Some(facts) = facts.get(&plan.ifindex) {
+                self.ensure(plan, facts, links, cause).await;
+            }
         }
     }
 
-    /// Takes off what no policy wants. First of all, since the kernel refuses a program on a device whose
-    /// port or master has one.
-    fn take_off_unwanted(&mut self, links: &[Link]) {
-        let wanted: BTreeSet<u32> = self.plan.interfaces.iter().map(|plan| plan.ifindex).collect();
-        let unsure = self.may_miss_policies();
-        for (ifindex, interface) in &mut self.interfaces {
-            if wanted.contains(ifindex) {
-                continue;
-            }
-            let link = links.iter().find(|link| link.ifindex == *ifindex);
-            if let Some(link) = link.filter(|_| unsure && interface.wanted.is_none()) {
-                if let Err(error) = interface.keep(link) {
-                    warn!(ifindex, %error, "cannot read what runs");
-                }
-                continue;
-            }
-            match interface.take_off() {
-                Ok(()) => info!(ifindex, "taken off: no policy wants it"),
-                Err(error) => {
-                    warn!(ifindex, %error, "cannot take off");
-                    interface.failure = Some(error.to_string());
-                }
-            }
-            if let Err(error) = self.refusals.set(*ifindex, None) {
-                warn!(%error, "cannot forget a refusal");
+    fn see(&mut self, links: &[Link], cause: Cause) {
+        for plan in &self.plan.interfaces {
+            self.interfaces.entry(plan.ifindex).or_default();
+        }
+        for link in links {
+            if let Some(interface) = self.interfaces.get_mut(&link.ifindex) {
+                interface.see(link, cause);
             }
         }
-        self.interfaces
-            .retain(|ifindex, interface| wanted.contains(ifindex) || interface.attachment.is_some());
+    }
+
+    async fn ensure(&mut self, plan: InterfacePlan, facts: &LinkFacts, links: &[Link], cause: Cause) {
+        if !self.make_way(&plan, facts, links, cause) {
+            return;
+        }
+        let Some(interface) = self.interfaces.get_mut(&plan.ifindex) else { return };
+        let mut context =
+            Context { pins: &self.pins, netlink: &self.netlink, answers: &mut self.answers, cause };
+        interface.ensure(&mut context, plan, facts).await;
+    }
+
+    /// The kernel refuses to attach to a device while a device above it has a program. Ours above are
+    /// taken off first, once, and follow right after. Another's stands in the way: then what runs stays.
+    fn make_way(&mut self, plan: &InterfacePlan, facts: &LinkFacts, links: &[Link], cause: Cause) -> bool {
+        let above: Vec<u32> =
+            above(links, facts).filter(|link| link.xdp.is_some()).map(|link| link.ifindex).collect();
+        let Some(interface) = self.interfaces.get_mut(&plan.ifindex) else { return false };
+        let step = interface.step(&self.answers, plan, facts, cause);
+        if above.is_empty() || !matches!(step, Step::Attach | Step::ChangeMode { .. }) {
+            return true;
+        }
+        let made_way = std::mem::replace(&mut interface.made_way, true);
+        let ours =
+            |ifindex: &u32| self.interfaces.get(ifindex).is_some_and(|above| above.attachment.is_some());
+        if made_way || !above.iter().all(ours) {
+            // Attaching is refused with a reason; a change of mode would lose what runs.
+            return step == Step::Attach || self.hold(plan);
+        }
+        above.iter().all(|ifindex| self.take_off(*ifindex))
+    }
+
+    fn hold(&mut self, plan: &InterfacePlan) -> bool {
+        if let Some(interface) = self.interfaces.get_mut(&plan.ifindex) {
+            interface.wanted = Some(plan.clone());
+            interface.failure = Some("the mode cannot change while a device above has a program".to_owned());
+        }
+        false
+    }
+
+    fn take_off_unwanted(&mut self) {
+        let wanted: BTreeSet<u32> = self.plan.interfaces.iter().map(|plan| plan.ifindex).collect();
+        let unsure = self.may_miss_policies();
+        let unwanted: Vec<u32> =
+            self.interfaces.keys().copied().filter(|ifindex| !wanted.contains(ifindex)).collect();
+        for ifindex in unwanted {
+            let Some(interface) = self.interfaces.get_mut(&ifindex) else { continue };
+            if unsure && interface.wanted.is_none() && interface.link().is_some() {
+                interface.keep();
+            } else if self.take_off(ifindex) {
+                info!(ifindex, "taken off: no policy wants it");
+                self.interfaces.remove(&ifindex);
+                self.answers.set(ifindex, None);
+            }
+        }
+    }
+
+    fn take_off(&mut self, ifindex: u32) -> bool {
+        let Some(interface) = self.interfaces.get_mut(&ifindex) else { return true };
+        let result = interface.take_off();
+        if let Err(error) = &result {
+            warn!(ifindex, "cannot take off: {error}");
+            interface.failure = Some(error.to_string());
+        }
+        result.is_ok()
     }
 
     /// Whether a policy that wants an adopted attachment may be one that we could not read.
@@ -128,45 +184,53 @@ impl Node {
             || self.snapshot.files.iter().any(|file| !file.problems.is_empty())
     }
 
-    /// Looks whether the programs run, where that is not known yet.
-    pub async fn prove(&mut self) {
-        for (ifindex, interface) in &mut self.interfaces {
-            if interface.next_look().is_some() {
-                look(&self.netlink, *ifindex, interface).await;
+    /// Looks whether the programs run: those that are due, or for a status all. True if one is lost.
+    pub async fn look(&mut self, all: bool) -> bool {
+        let now = Instant::now();
+        let is_due = |interface: &Interface| all || interface.next_look().is_some_and(|at| at <= now);
+        if !self.interfaces.values().any(is_due) {
+            return false;
+        }
+        let links = match self.netlink.links().await {
+            Ok(links) => links,
+            Err(error) => {
+                warn!("cannot read links: {error}");
+                return false;
+            }
+        };
+        for link in &links {
+            let Some(interface) = self.interfaces.get_mut(&link.ifindex) else { continue };
+            if is_due(interface)
+                && let Err(error) = interface.look(link)
+            {
+                warn!(interface = %link.name, "cannot read counters: {error}");
             }
         }
+        self.interfaces.values().any(Interface::is_lost)
     }
 
-    /// The same for a status: everything that is not proven is looked at now.
-    pub async fn prove_all(&mut self) {
-        for (ifindex, interface) in &mut self.interfaces {
-            look(&self.netlink, *ifindex, interface).await;
-        }
-    }
-
-    /// How long the owner may sleep before it must look or ask again; `None`: until something happens.
-    pub fn next_look(&self) -> Option<Duration> {
+    /// When the owner must look next; `None`: when something happens.
+    pub fn next_look(&self) -> Option<Instant> {
         self.interfaces.values().filter_map(Interface::next_look).min()
     }
 
-    /// When to try again where somebody else's program holds an interface or a step failed.
-    pub fn next_retry(&self) -> Option<Duration> {
+    /// When to try again where an answer may be another one or a step failed.
+    pub fn next_retry(&self) -> Option<Instant> {
+        self.retry
+    }
+
+    fn is_unsettled(&self) -> bool {
         let unsettled = |(ifindex, interface): (&u32, &Interface)| {
-            let transient = self.refusals.get(*ifindex).is_some_and(|note| note.transient);
+            let transient = self.answers.get(*ifindex).is_some_and(|answer| answer.transient);
             interface.failure.is_some() || (interface.attachment.is_none() && transient)
         };
-        (self.problem.is_some() || self.interfaces.iter().any(unsettled)).then_some(RETRY)
+        self.problem.is_some() || self.interfaces.iter().any(unsettled)
     }
 }
 
-async fn look(netlink: &Netlink, ifindex: u32, interface: &mut Interface) {
-    match netlink.link(ifindex).await {
-        Ok(Some(link)) => {
-            if let Err(error) = interface.look(&link) {
-                warn!(ifindex, %error, "cannot read counters");
-            }
-        }
-        Ok(None) => {}
-        Err(error) => warn!(ifindex, %error, "cannot read the link"),
-    }
+/// Devices above the one with `facts`: those made on top of it, and the one that it is a port of.
+fn above<'a>(links: &'a [Link], facts: &LinkFacts) -> impl Iterator<Item = &'a Link> {
+    let (lower, master) = (facts.ifindex, facts.master.as_ref().map(|master| master.ifindex));
+    let on_top = move |link: &&Link| link.parent == Some(lower) && link.kind.as_deref() != Some("veth");
+    links.iter().filter(move |link| on_top(link) || Some(link.ifindex) == master)
 }

@@ -1,12 +1,12 @@
 //! The task that owns the node: it waits for something to happen, and does one thing at a time.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use sluice_dataplane::links::LinkEvents;
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{Instant, sleep_until},
+    time::sleep_until,
 };
 use tracing::warn;
 
@@ -14,6 +14,7 @@ use crate::{
     node::Node,
     policy_directory::{PolicyDirectory, Snapshot},
     report::Report,
+    step::Cause,
 };
 
 /// A question to the owner: the answer goes back through the channel.
@@ -41,9 +42,8 @@ impl Owner {
     /// Runs until it is cancelled or cannot watch any more.
     pub async fn run(mut self) -> anyhow::Result<()> {
         self.read_policies().await;
-        let mut look_at = after(self.node.next_look());
-        let mut retry_at = after(self.node.next_retry());
         loop {
+            let (look_at, retry_at) = (self.node.next_look(), self.node.next_retry());
             tokio::select! {
                 changed = self.directory.changed() => {
                     changed.context("cannot watch the policy directory")?;
@@ -51,24 +51,24 @@ impl Owner {
                 }
                 changed = self.events.changed() => {
                     changed.context("cannot watch links")?;
-                    self.node.reconcile().await;
+                    self.node.reconcile(Cause::Links).await;
                 }
-                () = sleep_until(retry_at.unwrap_or_else(Instant::now)), if retry_at.is_some() => {
-                    self.node.reconcile().await;
-                }
-                () = sleep_until(look_at.unwrap_or_else(Instant::now)), if look_at.is_some() => {
-                    self.node.prove().await;
-                    look_at = after(self.node.next_look());
-                    continue;
-                }
+                () = reached(retry_at) => self.node.reconcile(Cause::Timer).await,
+                () = reached(look_at) => self.look(false).await,
                 question = self.questions.recv() => {
                     let Some(question) = question else { return Ok(()) };
-                    self.answer(question).await;
-                    continue;
+                    self.look(true).await;
+                    // Whoever asked may have gone away meanwhile; nobody is left to be told.
+                    drop(question.send(Report::of(&self.node)));
                 }
             }
-            look_at = after(self.node.next_look());
-            retry_at = after(self.node.next_retry());
+        }
+    }
+
+    async fn look(&mut self, all: bool) {
+        if self.node.look(all).await {
+            // No event tells that somebody has detached a link.
+            self.node.reconcile(Cause::Links).await;
         }
     }
 
@@ -76,13 +76,7 @@ impl Owner {
         let snapshot = self.directory.read();
         log_new_problems(&self.node.snapshot, &snapshot);
         self.node.snapshot = snapshot;
-        self.node.reconcile().await;
-    }
-
-    async fn answer(&mut self, question: Question) {
-        self.node.prove_all().await;
-        // Whoever asked may have gone away meanwhile; nobody is left to be told.
-        drop(question.send(Report::of(&self.node)));
+        self.node.reconcile(Cause::Policies).await;
     }
 }
 
@@ -100,6 +94,10 @@ fn log_new_problems(before: &Snapshot, now: &Snapshot) {
     }
 }
 
-fn after(delay: Option<Duration>) -> Option<Instant> {
-    delay.map(|delay| Instant::now() + delay)
+/// Never, where there is no deadline.
+async fn reached(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sluice_ipc::v1alpha1::{self as ipc, PolicyState};
 use sluice_policy::{PolicyReport, Problem};
 
-use crate::node::Node;
+use crate::{interface::Interface, node::Node};
 
 /// The status of every policy that is in force or was refused.
 pub fn report(node: &Node) -> Vec<ipc::PolicyStatus> {
@@ -37,25 +37,29 @@ fn refused((name, problems): (String, Vec<ipc::Problem>)) -> ipc::PolicyStatus {
 }
 
 fn state(node: &Node, name: &str, report: Option<&PolicyReport>) -> PolicyState {
-    if node.snapshot.stale.iter().any(|stale| stale.policy == name) {
-        return PolicyState::LastGood;
-    }
-    match report {
-        Some(report) if !report.conflicts.is_empty() => PolicyState::Conflict,
-        Some(report) if report.interfaces.is_empty() => PolicyState::NoMatchingInterface,
-        Some(report) if programmed(node, name).len() < report.interfaces.len() => PolicyState::NotProgrammed,
-        _ => PolicyState::InForce,
+    // Without a report it has not been compiled: the links could not be read.
+    let Some(report) = report else { return PolicyState::NotProgrammed };
+    if !report.conflicts.is_empty() {
+        PolicyState::Conflict
+    } else if report.interfaces.is_empty() {
+        PolicyState::NoMatchingInterface
+    } else if programmed(node, name).len() < report.interfaces.len() {
+        PolicyState::NotProgrammed
+    } else if node.snapshot.stale.iter().any(|stale| stale.policy == name) {
+        PolicyState::LastGood
+    } else {
+        PolicyState::InForce
     }
 }
 
-/// Names of the interfaces that run the policy now.
+/// Names of the interfaces that run the policy as it stands now.
 fn programmed(node: &Node, policy: &str) -> Vec<String> {
-    let runs = |interface: &&crate::interface::Interface| {
-        interface.attachment.is_some()
-            && interface.in_force.as_ref().is_some_and(|plan| plan.policies.iter().any(|name| name == policy))
+    let runs = |interface: &&Interface| {
+        let plan = interface.in_force.as_ref().filter(|_| interface.is_programmed());
+        plan.is_some_and(|plan| plan.policies.iter().any(|name| name == policy))
     };
     let running = node.interfaces.values().filter(runs);
-    running.filter_map(|interface| interface.link()).map(|link| link.name.clone()).collect()
+    running.filter_map(Interface::link).map(|link| link.name.clone()).collect()
 }
 
 fn warnings(report: &PolicyReport) -> Vec<ipc::Warning> {

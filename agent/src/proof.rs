@@ -47,15 +47,29 @@ impl Verified {
 pub struct Proof {
     verified: Verified,
     seen: u64,
-    received: u64,
+    /// What the interface had received at the last look; `None` before the first.
+    received: Option<u64>,
     without_run: u32,
     looks: usize,
+    open: bool,
 }
 
 impl Proof {
-    /// Starts when the interface had received `received` packets and the program had seen `seen`.
-    pub fn start(seen: u64, received: u64) -> Self {
-        Self { verified: Verified::NoTraffic, seen, received, without_run: 0, looks: 0 }
+    /// Starts when the program had seen `seen` packets.
+    pub fn start(seen: u64) -> Self {
+        Self { verified: Verified::NoTraffic, seen, received: None, without_run: 0, looks: 0, open: true }
+    }
+
+    /// Something happened that may have left the program out: look again. What was proven holds until
+    /// there is evidence against it.
+    pub fn doubt(&mut self) {
+        (self.received, self.without_run, self.looks, self.open) = (None, 0, 0, true);
+    }
+
+    /// Something happened after which some drivers do leave the program out: what was proven holds no more.
+    pub fn reopen(&mut self) {
+        self.doubt();
+        self.verified = Verified::NoTraffic;
     }
 
     /// Takes in a later reading. `received` must have been read before `seen`.
@@ -64,14 +78,15 @@ impl Proof {
         if seen > self.seen {
             self.verified = Verified::Yes;
             self.without_run = 0;
-        } else if received > self.received {
+            self.open = false;
+        } else if self.received.is_some_and(|before| received > before) {
             self.without_run += 1;
             if self.without_run >= LOOKS_WITHOUT_RUN {
                 self.verified = Verified::Bypassed;
             }
         }
         self.seen = seen;
-        self.received = received;
+        self.received = Some(received);
     }
 
     /// What is known so far.
@@ -81,7 +96,7 @@ impl Proof {
 
     /// How long to wait before the next look; `None` if it is proven or we have looked long enough.
     pub fn next_look(&self) -> Option<Duration> {
-        (self.verified != Verified::Yes).then(|| SCHEDULE.get(self.looks).copied()).flatten()
+        self.open.then(|| SCHEDULE.get(self.looks).copied()).flatten()
     }
 }
 
@@ -91,14 +106,14 @@ mod tests {
 
     #[test]
     fn a_run_is_proof_and_ends_the_looking() {
-        let mut proof = Proof::start(5, 100);
+        let mut proof = Proof::start(5);
         proof.look(6, 101);
         assert_eq!((proof.verified(), proof.next_look()), (Verified::Yes, None));
     }
 
     #[test]
     fn silence_proves_nothing_and_the_looking_ends() {
-        let mut proof = Proof::start(5, 100);
+        let mut proof = Proof::start(5);
         let mut looks = 0;
         while proof.next_look().is_some() {
             proof.look(5, 100);
@@ -109,21 +124,46 @@ mod tests {
 
     #[test]
     fn packets_without_runs_are_a_bypass_only_when_seen_twice() {
-        let mut proof = Proof::start(5, 100);
-        proof.look(5, 101);
-        assert_eq!(proof.verified(), Verified::NoTraffic);
-        proof.look(5, 101);
-        assert_eq!(proof.verified(), Verified::NoTraffic);
-        proof.look(5, 102);
-        assert_eq!(proof.verified(), Verified::Bypassed);
+        let mut proof = Proof::start(5);
+        for (received, verified) in [
+            (101, Verified::NoTraffic),
+            (102, Verified::NoTraffic),
+            (102, Verified::NoTraffic),
+            (103, Verified::Bypassed),
+        ] {
+            proof.look(5, received);
+            assert_eq!(proof.verified(), verified, "{received}");
+        }
     }
 
     #[test]
     fn a_late_run_takes_the_bypass_back() {
-        let mut proof = Proof::start(0, 0);
-        proof.look(0, 1);
-        proof.look(0, 2);
-        proof.look(1, 3);
+        let mut proof = Proof::start(0);
+        for received in 1..4 {
+            proof.look(0, received);
+        }
+        assert_eq!(proof.verified(), Verified::Bypassed);
+        proof.look(1, 4);
         assert_eq!(proof.verified(), Verified::Yes);
+    }
+
+    #[test]
+    fn reopened_nothing_is_proven() {
+        let mut proof = Proof::start(0);
+        proof.look(1, 1);
+        proof.reopen();
+        assert_eq!(proof.verified(), Verified::NoTraffic);
+    }
+
+    #[test]
+    fn a_doubt_asks_for_another_proof_and_takes_nothing_back_without_evidence() {
+        let mut proof = Proof::start(0);
+        proof.look(1, 1);
+        proof.doubt();
+        assert_eq!((proof.verified(), proof.next_look()), (Verified::Yes, Some(SCHEDULE[0])));
+        for received in 2..5 {
+            proof.look(1, received);
+        }
+        assert_eq!(proof.verified(), Verified::Bypassed);
     }
 }

@@ -32,6 +32,8 @@ pub struct Report {
 /// What has moved on an interface.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
+    /// The program that ran; run statistics are its own.
+    pub program: u32,
     /// Packets that the program saw.
     pub packets: u64,
     /// Packets that it dropped.
@@ -53,7 +55,8 @@ impl Report {
         for (ifindex, interface) in &node.interfaces {
             let mut status = describe(node, *ifindex, interface);
             match count(interface, &mut status) {
-                Ok(sample) => drop(report.samples.insert(*ifindex, sample)),
+                Ok(Some(sample)) => drop(report.samples.insert(*ifindex, sample)),
+                Ok(None) => {}
                 Err(error) => report.problems.push(format!("interface {ifindex}: {error}")),
             }
             report.interfaces.push(status);
@@ -96,19 +99,28 @@ fn describe(node: &Node, ifindex: u32, interface: &Interface) -> ipc::InterfaceS
     status
 }
 
-/// Why it is not as it was asked for: a step that failed, or what the interface refused.
+/// Why it is not as it was asked for: a step that failed, or what the interface answered.
 fn explain(node: &Node, ifindex: u32, interface: &Interface, status: &mut ipc::InterfaceStatus) {
-    if let Some(failure) = &interface.failure {
-        "StepFailed".clone_into(&mut status.reason);
-        status.message = format!("{failure}; what was in force stays");
+    let answer = node.answers.get(ifindex);
+    let unexplained = answer.is_none() && status.mode_asked == "Auto" && status.mode_in_force == "Generic";
+    let (reason, message) = if let Some(failure) = &interface.failure {
+        let runs = if interface.mode.is_some() { "what was in force stays" } else { "nothing is in force" };
+        ("StepFailed", format!("{failure}; {runs}"))
     } else if interface.wanted.is_none() {
-        "PolicyUnreadable".clone_into(&mut status.reason);
-        "kept from an earlier run: a policy that cannot be read may want it".clone_into(&mut status.message);
-    } else if let Some(refused) = node.refusals.get(ifindex) {
-        status.reason.clone_from(&refused.reason);
-        status.message.clone_from(&refused.message);
-        status.remedy = refused.remedy.clone().unwrap_or_default();
-    }
+        ("PolicyUnreadable", "kept from an earlier run: a policy that cannot be read may want it".to_owned())
+    } else if unexplained {
+        (
+            "Adopted",
+            "kept from an earlier run; why it is not native was lost with the state directory".to_owned(),
+        )
+    } else if let Some(answer) = answer {
+        status.remedy = answer.remedy.clone().unwrap_or_default();
+        (answer.reason.as_str(), answer.message.clone())
+    } else {
+        ("", String::new())
+    };
+    status.reason = reason.to_owned();
+    status.message = message;
 }
 
 fn foreign(foreign: &Foreign) -> ipc::ForeignProgram {
@@ -124,9 +136,9 @@ fn mode_asked(mode: Mode) -> &'static str {
 }
 
 /// Reads what the kernel says and counted of what is attached.
-fn count(interface: &Interface, status: &mut ipc::InterfaceStatus) -> Result<Sample, Error> {
+fn count(interface: &Interface, status: &mut ipc::InterfaceStatus) -> Result<Option<Sample>, Error> {
     let Some(attachment) = &interface.attachment else {
-        return Ok(Sample::default());
+        return Ok(None);
     };
     let ids = attachment.ids()?;
     status.program_id = ids.program;
@@ -139,11 +151,12 @@ fn count(interface: &Interface, status: &mut ipc::InterfaceStatus) -> Result<Sam
     if let Some(plan) = &interface.in_force {
         status.rules = rules(plan, &attachment.rule_counters(&counters)?);
     }
-    Ok(Sample {
+    Ok(Some(Sample {
+        program: ids.program,
         packets: counters.packets(),
         drops: counters.outcomes[Outcome::DropRule as usize].packets,
         runs: attachment.run_statistics()?,
-    })
+    }))
 }
 
 fn outcomes(counters: &Counters) -> Vec<ipc::OutcomeCounter> {

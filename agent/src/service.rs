@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sluice_dataplane::enable_run_statistics;
+use sluice_dataplane::{attachment::RunStatistics, enable_run_statistics};
 use sluice_ipc::v1alpha1::{self as ipc, agent_server::Agent};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -95,11 +95,10 @@ fn rate(before: u64, now: u64, window: Duration) -> f64 {
     now.saturating_sub(before) as f64 / window.as_secs_f64()
 }
 
-/// Mean time of a run. The program may have been swapped in between: then the new one's own figures count.
+/// Mean time of a run. Of a program that was swapped in meanwhile, all runs count.
 fn nanoseconds(before: &Sample, now: &Sample) -> Option<f64> {
-    let swapped = now.runs.runs < before.runs.runs;
-    let (time, runs) = if swapped { Default::default() } else { (before.runs.time, before.runs.runs) };
-    let runs = now.runs.runs.saturating_sub(runs);
-    let time = now.runs.time.saturating_sub(time);
+    let before = if before.program == now.program { before.runs } else { RunStatistics::default() };
+    let runs = now.runs.runs.saturating_sub(before.runs);
+    let time = now.runs.time.saturating_sub(before.time);
     (runs > 0).then(|| time.as_nanos() as f64 / runs as f64)
 }

@@ -244,23 +244,3 @@ fn a_bridge_and_its_port_both_run_when_both_are_named() {
     assert_eq!((port.mode_in_force.as_str(), bridge.mode_in_force.as_str()), ("Native", "Generic"));
     assert_eq!((port.reason.as_str(), bridge.reason.as_str()), ("", "DriverNoXdp"));
 }
-
-#[test]
-fn a_port_that_joins_a_bridge_with_a_program_says_what_is_in_the_way() {
-    let Some(node) = Node::new("upper") else { return };
-    node.ip("link add bridge0 type bridge");
-    node.put("policy.yaml", drops("web", "bridge0, late0", "Auto", &[9]));
-    let agent = node.start();
-    agent.wait_for_rules("bridge0", &["port-9"]);
-    // At once, so that the agent never sees it without its master.
-    node.ip("link add late0 master bridge0 type veth peer name late1");
-    let status = agent.wait("the refusal", |status| {
-        interface(status, "late0").is_some_and(|interface| !interface.reason.is_empty())
-    });
-    let late = interface(&status, "late0").unwrap();
-    assert_eq!((late.reason.as_str(), late.program_id), ("UpperDeviceHasProgram", 0));
-    assert!(late.message.contains("bridge"), "{}", late.message);
-    assert_eq!(program(node.namespace(), "late0"), None);
-    node.ip("link set dev late0 nomaster");
-    agent.wait_for_rules("late0", &["port-9"]);
-}

@@ -12,4 +12,5 @@ mod interfaces;
 mod latency;
 mod lifecycle;
 mod modes;
+mod recovery;
 mod traffic;

@@ -7,7 +7,8 @@
 use std::{
     collections::BTreeMap,
     fs,
-    os::fd::{AsFd as _, OwnedFd},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -62,7 +63,7 @@ pub struct RunStatistics {
 
 impl Attachment {
     /// Takes over what is pinned for the interface: `None` if there is no link to take over, or it has
-    /// lost its interface; what is left of it is then removed.
+    /// lost its interface; what is left of it is then removed. An error leaves everything as it is.
     pub fn adopt(pins: &PinFolder, ifindex: u32) -> Result<Option<Self>, Error> {
         let folder = pins.interface(ifindex);
         let found = Self::read_back(&folder, ifindex)?;
@@ -73,7 +74,7 @@ impl Attachment {
     }
 
     fn read_back(folder: &Path, ifindex: u32) -> Result<Option<Self>, Error> {
-        let Ok(link) = sys::object_get(&folder.join(LINK)) else { return Ok(None) };
+        let Some(link) = open_pin(&folder.join(LINK))? else { return Ok(None) };
         let info = sys::link_info(link.as_fd()).map_err(in_link("BPF_OBJ_GET_INFO_BY_FD", ifindex))?;
         if info.ifindex != ifindex {
             return Ok(None);
@@ -86,6 +87,9 @@ impl Attachment {
     }
 
     /// Loads `revision` and attaches it in `mode`, or not at all.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyPinned`] where something is there to adopt, which is left alone.
     pub fn create(
         pins: &PinFolder,
         ifindex: u32,
@@ -93,6 +97,9 @@ impl Attachment {
         revision: &Revision<'_>,
     ) -> Result<Self, Error> {
         let folder = pins.interface(ifindex);
+        if folder.join(LINK).exists() {
+            return Err(Error::AlreadyPinned { path: folder });
+        }
         fs::create_dir_all(&folder).map_err(|source| Error::io("make", &folder, source))?;
         Self::create_in(&folder, ifindex, mode, revision).inspect_err(|_| {
             // The failure that is reported is the one that matters; what stays is removed at the next start.
@@ -107,32 +114,78 @@ impl Attachment {
         revision: &Revision<'_>,
     ) -> Result<Self, Error> {
         let mut slots = RuleSlots::open(&folder.join(rule_names_name()), ifindex)?;
-        let (instance, program) = load(folder, revision, &mut slots, &Counters::ZERO)?;
-        let link = sys::link_create(instance.fd()?.as_fd(), ifindex, mode.flags())
-            .map_err(|source| Error::Attach { ifindex, source })?;
-        let path = folder.join(LINK);
-        sys::object_pin(link.as_fd(), &path).map_err(|source| Error::io("pin", &path, source))?;
-        Ok(Self { folder: folder.to_path_buf(), ifindex, link, program: Some(program), slots })
+        let loaded = load(folder, revision, &mut slots, &Counters::ZERO)?;
+        let link = attach(folder, ifindex, mode, loaded.instance.fd()?.as_fd())?;
+        Ok(Self { folder: folder.to_path_buf(), ifindex, link, program: Some(loaded.pin), slots })
     }
 
     /// Loads `revision` and swaps it in: every packet is judged by the old program or by the new one.
+    ///
+    /// # Errors
+    /// Before the swap: the old program stays. [`Error::Leftover`]: the new one is in force.
     pub fn swap(&mut self, revision: &Revision<'_>) -> Result<(), Error> {
-        if self.runs(revision.digest) {
+        if self.runs(revision) {
             return Ok(());
         }
         let counters = self.counters()?;
-        let (instance, program) = load(&self.folder, revision, &mut self.slots, &counters)?;
-        let old = self.program.as_ref().and_then(|name| sys::object_get(&self.folder.join(name)).ok());
-        sys::link_update(self.link.as_fd(), instance.fd()?.as_fd(), old.as_ref().map(|fd| fd.as_fd()))
+        let loaded = load(&self.folder, revision, &mut self.slots, &counters)?;
+        let old = match &self.program {
+            Some(pin) => open_pin(&self.folder.join(pin))?,
+            None => None,
+        };
+        sys::link_update(self.link.as_fd(), loaded.instance.fd()?.as_fd(), old.as_ref().map(|fd| fd.as_fd()))
             .map_err(|source| Error::Swap { ifindex: self.ifindex, source })?;
-        self.program = Some(program);
+        self.program = Some(loaded.pin);
+        self.tidy(&loaded.recycled).map_err(|source| Error::Leftover { source: Box::new(source) })
+    }
+
+    /// Runs `revision` in the mode `to` instead of `from`. The kernel has one mode at a time, so for the
+    /// time of two system calls nothing runs; everything is loaded before. Counters go on.
+    ///
+    /// # Errors
+    /// [`Error::Attach`]: `to` was refused and the interface runs `revision` in `from` again.
+    /// [`Error::Lost`]: `from` was refused as well, and nothing runs.
+    pub fn change_mode(
+        &mut self,
+        from: AttachMode,
+        to: AttachMode,
+        revision: &Revision<'_>,
+    ) -> Result<(), Error> {
+        let counters = self.counters()?;
+        let loaded = load(&self.folder, revision, &mut self.slots, &counters)?;
+        let program = loaded.instance.fd()?.as_fd();
+        sys::link_detach(self.link.as_fd()).map_err(in_link("BPF_LINK_DETACH", self.ifindex))?;
+        remove_file(&self.folder.join(LINK))?;
+        let refused = match attach(&self.folder, self.ifindex, to, program) {
+            Ok(link) => {
+                self.link = link;
+                None
+            }
+            Err(refused) => {
+                self.link = attach(&self.folder, self.ifindex, from, program)
+                    .map_err(|source| Error::Lost { ifindex: self.ifindex, source: Box::new(source) })?;
+                Some(refused)
+            }
+        };
+        self.program = Some(loaded.pin);
+        self.tidy(&loaded.recycled)?;
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// After another program has come into force: counts of slots that had another rule begin now, and
+    /// the pin of the old program goes.
+    fn tidy(&mut self, recycled: &[u16]) -> Result<(), Error> {
+        if !recycled.is_empty() {
+            let counters = self.counters()?;
+            self.slots.rebase(recycled, &counters)?;
+        }
         self.remove_other_programs()
     }
 
-    /// Whether the program in force is the one that this build would load for `digest`.
+    /// Whether the program in force is the one that this build would load for `revision`.
     #[must_use]
-    pub fn runs(&self, digest: &str) -> bool {
-        self.program.as_deref() == Some(program_name(digest).as_str())
+    pub fn runs(&self, revision: &Revision<'_>) -> bool {
+        self.program.as_deref() == Some(program_name(revision).as_str())
     }
 
     /// Digest of the revision in force, if it is known.
@@ -141,14 +194,7 @@ impl Attachment {
         self.program.as_deref()?.strip_prefix(PROGRAM_PREFIX)?.split('_').next()
     }
 
-    /// Index of the interface.
-    #[must_use]
-    pub fn ifindex(&self) -> u32 {
-        self.ifindex
-    }
-
-    /// The kernel's ids of the link and of the program that it runs. An error or another interface
-    /// than [`Self::ifindex`] means that the device is gone.
+    /// The kernel's ids of the link and of the program that it runs.
     pub fn ids(&self) -> Result<LinkIds, Error> {
         let info =
             sys::link_info(self.link.as_fd()).map_err(in_link("BPF_OBJ_GET_INFO_BY_FD", self.ifindex))?;
@@ -166,6 +212,13 @@ impl Attachment {
         let data = MapData::from_pin(path).map_err(in_map)?;
         let map = PerCpuArray::try_from(Map::PerCpuArray(data)).map_err(in_map)?;
         crate::counters::read(&map, self.ifindex)
+    }
+
+    /// Whether the program in force counts where [`Self::counters`] reads: one that a build with another
+    /// layout loaded does not.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.folder.join(counters_name()).exists()
     }
 
     /// What each rule has counted, by policy/rule; rules that are no longer in force included.
@@ -214,7 +267,7 @@ pub(crate) fn remove_folder(folder: &Path, ifindex: u32) -> Result<(), Error> {
         return Ok(());
     }
     let path = folder.join(LINK);
-    if let Ok(link) = sys::object_get(&path) {
+    if let Some(link) = open_pin(&path)? {
         let gone = sys::link_info(link.as_fd()).is_ok_and(|info| info.ifindex == 0);
         if !gone {
             sys::link_detach(link.as_fd()).map_err(in_link("BPF_LINK_DETACH", ifindex))?;
@@ -226,20 +279,46 @@ pub(crate) fn remove_folder(folder: &Path, ifindex: u32) -> Result<(), Error> {
     fs::remove_dir(folder).map_err(|source| Error::io("remove", folder, source))
 }
 
-/// Loads `revision` and pins its program, so that a later start can tell which revision is in force.
+/// A program that is loaded and pinned, but not in force yet.
+struct Loaded {
+    instance: Instance,
+    /// Name of the program's pin: a later start tells by it which revision is in force.
+    pin: String,
+    /// Slots that another rule counted in until now.
+    recycled: Vec<u16>,
+}
+
 fn load(
     folder: &Path,
     revision: &Revision<'_>,
     slots: &mut RuleSlots,
     counters: &Counters,
-) -> Result<(Instance, String), Error> {
-    let tables = (revision.tables)(&slots.assign(revision.rules, counters)?);
-    let instance = Instance::load(&tables, &folder.join(counters_name()))?;
-    let name = program_name(revision.digest);
-    let path = folder.join(&name);
+) -> Result<Loaded, Error> {
+    let assigned = slots.assign(revision.rules, counters)?;
+    let instance = Instance::load(&(revision.tables)(&assigned.slots), &folder.join(counters_name()))?;
+    let pin = program_name(revision);
+    let path = folder.join(&pin);
     remove_file(&path)?;
     instance.pin(&path)?;
-    Ok((instance, name))
+    Ok(Loaded { instance, pin, recycled: assigned.recycled })
+}
+
+/// Creates the link and pins it.
+fn attach(folder: &Path, ifindex: u32, mode: AttachMode, program: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    let link = sys::link_create(program, ifindex, mode.flags())
+        .map_err(|source| Error::Attach { ifindex, source })?;
+    let path = folder.join(LINK);
+    sys::object_pin(link.as_fd(), &path).map_err(|source| Error::io("pin", &path, source))?;
+    Ok(link)
+}
+
+/// `None` if there is no such pin; that the kernel cannot open it just now is another matter.
+fn open_pin(path: &Path) -> Result<Option<OwnedFd>, Error> {
+    match sys::object_get(path) {
+        Ok(object) => Ok(Some(object)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::io("open", path, source)),
+    }
 }
 
 fn program_in_force(folder: &Path, program_id: u32) -> Result<Option<String>, Error> {
@@ -252,8 +331,13 @@ fn program_in_force(folder: &Path, program_id: u32) -> Result<Option<String>, Er
     Ok(None)
 }
 
-fn program_name(digest: &str) -> String {
-    format!("{PROGRAM_PREFIX}{digest}_{:016x}", object_digest())
+/// Names the content: the rules, by the digest that status shows, and what this build makes of them: the
+/// object and the tables. Another build's programs have other names and are replaced.
+fn program_name(revision: &Revision<'_>) -> String {
+    let mut hasher = DefaultHasher::new();
+    object_digest().hash(&mut hasher);
+    (revision.tables)(&vec![0; revision.rules.len()]).hash(&mut hasher);
+    format!("{PROGRAM_PREFIX}{}_{:016x}", revision.digest, hasher.finish())
 }
 
 fn counters_name() -> String {

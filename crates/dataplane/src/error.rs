@@ -25,7 +25,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Another process works on the pins.
-    #[error("{path}: another sluice process holds this folder; stop it first")]
+    #[error("{path}: another sluice process holds this directory; stop it first")]
     InUse {
         /// The pin path.
         path: PathBuf,
@@ -55,6 +55,32 @@ pub enum Error {
         ifindex: u32,
         /// The kernel's answer.
         source: io::Error,
+    },
+    /// The new program is in force, but what belongs to the old one could not be put away.
+    #[error("the new program is in force, but: {source}")]
+    Leftover {
+        /// What could not be done.
+        source: Box<Error>,
+    },
+    /// The program was taken off to attach it in another mode, and could not be put back.
+    #[error("interface {ifindex} lost its program on the way to another mode: {source}")]
+    Lost {
+        /// The interface.
+        ifindex: u32,
+        /// Why it could not be put back.
+        source: Box<Error>,
+    },
+    /// The link has its interface, but the interface does not show the link's program.
+    #[error("interface {ifindex} does not show the program that its link runs")]
+    Hidden {
+        /// The interface.
+        ifindex: u32,
+    },
+    /// Something is pinned for the interface that should have been adopted.
+    #[error("{path}: a link is pinned there already; it is left alone")]
+    AlreadyPinned {
+        /// The interface's folder.
+        path: PathBuf,
     },
     /// A command on a link failed.
     #[error("{command} of the link on interface {ifindex}: {source}")]

@@ -4,6 +4,7 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     os::fd::AsFd as _,
     path::Path,
+    sync::LazyLock,
 };
 
 use aya::{
@@ -96,7 +97,10 @@ impl Instance {
 /// A name for the built-in object: programs that another build of the agent loaded have another one,
 /// and are replaced.
 pub(crate) fn object_digest() -> u64 {
-    let mut hasher = DefaultHasher::new();
-    OBJECT.hash(&mut hasher);
-    hasher.finish()
+    static DIGEST: LazyLock<u64> = LazyLock::new(|| {
+        let mut hasher = DefaultHasher::new();
+        OBJECT.hash(&mut hasher);
+        hasher.finish()
+    });
+    *DIGEST
 }

@@ -27,7 +27,9 @@ struct Named {
     name: [u8; NAME_BYTES],
 }
 
-// SAFETY: repr(C), integers and bytes without padding.
+const _: () = assert!(size_of::<Named>() == size_of::<Counter>() + NAME_BYTES);
+
+// SAFETY: repr(C), integers and bytes without padding (the size is asserted above).
 unsafe impl Pod for Named {}
 
 /// The names of an interface's counter slots.
@@ -35,6 +37,15 @@ unsafe impl Pod for Named {}
 pub(crate) struct RuleSlots {
     ifindex: u32,
     names: HashMap<MapData, u32, Named>,
+}
+
+/// Slots for the rules of a revision.
+#[derive(Debug, Default)]
+pub(crate) struct Assigned {
+    /// One a rule, in order.
+    pub(crate) slots: Vec<u16>,
+    /// Those that another rule had until now.
+    pub(crate) recycled: Vec<u16>,
 }
 
 impl RuleSlots {
@@ -53,20 +64,18 @@ impl RuleSlots {
 
     /// A slot for each rule: the one that it has, else one that no rule has, else one whose rule is
     /// not among `rules`. `counters` is what the slots have counted so far.
-    pub(crate) fn assign(&mut self, rules: &[String], counters: &Counters) -> Result<Vec<u16>, Error> {
-        let mut by_name: BTreeMap<String, u16> = BTreeMap::new();
-        for (slot, named) in self.entries()? {
-            by_name.insert(named.name(), slot);
-        }
-        let mut slots = Vec::with_capacity(rules.len());
+    pub(crate) fn assign(&mut self, rules: &[String], counters: &Counters) -> Result<Assigned, Error> {
+        let mut by_name: BTreeMap<String, u16> =
+            self.entries()?.into_iter().map(|(slot, named)| (named.name(), slot)).collect();
+        let mut assigned = Assigned::default();
         for rule in rules {
             let slot = match by_name.get(rule) {
                 Some(slot) => *slot,
-                None => self.claim(rule, rules, &mut by_name, counters)?,
+                None => self.claim(rule, rules, &mut by_name, counters, &mut assigned.recycled)?,
             };
-            slots.push(slot);
+            assigned.slots.push(slot);
         }
-        Ok(slots)
+        Ok(assigned)
     }
 
     fn claim(
@@ -75,15 +84,33 @@ impl RuleSlots {
         wanted: &[String],
         by_name: &mut BTreeMap<String, u16>,
         counters: &Counters,
+        recycled: &mut Vec<u16>,
     ) -> Result<u16, Error> {
-        let none_left = || Error::NoRuleSlot { ifindex: self.ifindex, rule: rule.to_owned() };
-        let slot = free_slot(by_name).or_else(|| retire(by_name, wanted)).ok_or_else(none_left)?;
-        let named = Named::new(rule, counters.rules[usize::from(slot)]);
-        self.names
-            .insert(&u32::from(slot), &named, 0)
-            .map_err(|source| Error::Map { ifindex: self.ifindex, source })?;
+        let slot = if let Some(slot) = free_slot(by_name) {
+            slot
+        } else {
+            let slot = retire(by_name, wanted)
+                .ok_or_else(|| Error::NoRuleSlot { ifindex: self.ifindex, rule: rule.to_owned() })?;
+            recycled.push(slot);
+            slot
+        };
+        self.write(slot, &Named::new(rule, counters.rules[usize::from(slot)]))?;
         by_name.insert(rule.to_owned(), slot);
         Ok(slot)
+    }
+
+    /// Lets the counts of `slots` begin at what `counters` says: until now their old rules may have counted.
+    pub(crate) fn rebase(&mut self, slots: &[u16], counters: &Counters) -> Result<(), Error> {
+        for (slot, named) in self.entries()?.into_iter().filter(|(slot, _)| slots.contains(slot)) {
+            self.write(slot, &Named { base: counters.rules[usize::from(slot)], ..named })?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, slot: u16, named: &Named) -> Result<(), Error> {
+        self.names
+            .insert(&u32::from(slot), named, 0)
+            .map_err(|source| Error::Map { ifindex: self.ifindex, source })
     }
 
     /// What each named rule has counted since it got its slot.
