@@ -5,6 +5,7 @@
 mod apply;
 mod bad_input;
 mod cleanup;
+mod differential;
 mod foreign;
 mod harness;
 mod idle;
