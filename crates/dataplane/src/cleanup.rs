@@ -1,12 +1,11 @@
 //! Takes everything off a node: the one way to detach that is not a policy's decision.
 
-use std::{fs, io, path::Path};
+use std::{fs, path::Path};
 
 use crate::{
     Error,
     attachment::remove_folder,
     bpffs::{PinFolder, file_names, remove_file},
-    sys,
 };
 
 /// What was taken off, and what was not.
@@ -29,7 +28,7 @@ pub fn run(pin_path: &Path) -> Result<Removed, Error> {
     };
     let mut removed = Removed::default();
     for ifindex in pins.interfaces()? {
-        match remove(&pins.interface(ifindex), ifindex) {
+        match remove_folder(&pins.interface(ifindex), ifindex) {
             Ok(()) => removed.interfaces.push(ifindex),
             Err(failure) => removed.failures.push(failure),
         }
@@ -40,16 +39,6 @@ pub fn run(pin_path: &Path) -> Result<Removed, Error> {
         removed.failures.push(failure);
     }
     Ok(removed)
-}
-
-/// Removes what is pinned for an interface, unless its link cannot be asked to let go of the device:
-/// without the pin, nobody could take off any more what somebody else may still hold.
-fn remove(folder: &Path, ifindex: u32) -> Result<(), Error> {
-    let link = folder.join("link");
-    match sys::object_get(&link) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("open", &link, error)),
-        _ => remove_folder(folder, ifindex),
-    }
 }
 
 fn remove_rest(pin_path: &Path) -> Result<(), Error> {

@@ -252,16 +252,17 @@ fn pin_a_program_as_link(pins: &PinFolder, ifindex: u32) -> std::path::PathBuf {
     folder
 }
 
-/// A directory where the link belongs: what there is to detach cannot be told.
-fn make_a_directory_as_link(pins: &PinFolder, ifindex: u32) -> std::path::PathBuf {
+/// What cannot be opened, but could be removed, where the link belongs.
+fn make_the_link_unreadable(pins: &PinFolder, ifindex: u32) -> std::path::PathBuf {
     let folder = pins.path().join(ifindex.to_string());
-    std::fs::create_dir_all(folder.join("link")).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink("/", folder.join("link")).unwrap();
     folder
 }
 
 #[rstest]
 #[case::of_another_kind(pin_a_program_as_link)]
-#[case::unreadable(make_a_directory_as_link)]
+#[case::unreadable(make_the_link_unreadable)]
 fn cleanup_goes_on_after_an_interface_that_it_cannot_clean_and_says_so(
     #[case] spoil: fn(&PinFolder, u32) -> std::path::PathBuf,
 ) {
