@@ -87,10 +87,18 @@ impl NamePattern {
         if shortest <= limit {
             return Ok(());
         }
-        Err((
+        let fix = if open {
+            "Shorten it".to_owned()
+        } else {
+            format!(
+                "Write the device's own name or an alternative name of at most {limit} bytes; a longer alternative \
+                 name of a physical NIC or bond is matched by its beginning and *, one of another device by nothing"
+            )
+        };
+        complaint(
             format!("it can only match names of {shortest} bytes or more, and names have at most {limit}"),
-            "Shorten it; a longer alternative name is matched by its beginning and *".to_owned(),
-        ))
+            fix,
+        )
     }
 }
 
