@@ -71,7 +71,7 @@ fn known<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Str
 
 /// Reads a file of `cases/`, which is a list.
 pub fn read<T: DeserializeOwned>(file: &str) -> Vec<T> {
-    serde_norway::from_str(file).unwrap()
+    serde_saphyr::from_str(file).unwrap()
 }
 
 /// All the cases, by id.
