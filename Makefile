@@ -43,7 +43,7 @@ generate: ## Write the generated files anew
 .PHONY: fmt
 fmt: setup-test ## Format Rust and TOML
 	@cargo fmt --all
-	@taplo fmt 2>/dev/null
+	@RUST_LOG=error taplo fmt
 
 .PHONY: bench
 bench: ## Measure (root)

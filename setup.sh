@@ -127,6 +127,7 @@ test_tools() {
     version_is "$CARGO_DENY" cargo-deny --version ||
         step "cargo-deny $CARGO_DENY (minutes)" cargo-deny install_crate cargo-deny "$CARGO_DENY"
     if ! version_is "$TYPOS" typos --version || ! version_is "$TAPLO" taplo --version; then
+        local python
         python=$(python_with_venv)
         step "typos $TYPOS, taplo $TAPLO" wheels install_wheels "$python"
     fi
