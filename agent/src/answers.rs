@@ -8,12 +8,11 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use sluice_ipc::paths::{ANSWERS_FILE, ANSWERS_NEW_FILE};
 use sluice_policy::{LinkFacts, Mode};
 use tracing::warn;
 
 use crate::attempt::Refused;
-
-const FILE: &str = "refusals.json";
 
 /// What came of asking an interface for a mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,7 +57,7 @@ pub struct Answers {
 impl Answers {
     /// Reads the answers of an earlier run. Where they are lost, what runs goes on unexplained.
     pub fn open(state_dir: &Path) -> Self {
-        let path = state_dir.join(FILE);
+        let path = state_dir.join(ANSWERS_FILE);
         let by_ifindex = read(&path).unwrap_or_else(|error| {
             warn!("cannot read {}: {error}; earlier reasons are lost", path.display());
             BTreeMap::new()
@@ -94,7 +93,7 @@ impl Answers {
     }
 
     fn write(&self) -> io::Result<()> {
-        let temporary = self.path.with_extension("json.new");
+        let temporary = self.path.with_file_name(ANSWERS_NEW_FILE);
         fs::write(&temporary, serde_json::to_vec(&self.by_ifindex)?)?;
         fs::rename(&temporary, &self.path)
     }

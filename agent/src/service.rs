@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use sluice_dataplane::{attachment::RunStatistics, enable_run_statistics};
-use sluice_ipc::v1alpha1::{self as ipc, agent_server::Agent};
+use sluice_ipc::{
+    LONGEST_SAMPLE_MILLISECONDS,
+    v1alpha1::{self as ipc, agent_server::Agent},
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep},
@@ -15,9 +18,6 @@ use crate::{
     owner::Question,
     report::{Report, Sample},
 };
-
-/// A client cannot keep run statistics on for longer than this.
-const LONGEST_SAMPLE: Duration = Duration::from_secs(10);
 
 /// Answers clients of the agent's socket.
 #[derive(Debug)]
@@ -43,8 +43,9 @@ impl Agent for Service {
         &self,
         request: Request<ipc::StatusRequest>,
     ) -> Result<Response<ipc::StatusReply>, Status> {
-        let window =
-            Duration::from_millis(request.into_inner().sample_milliseconds.into()).min(LONGEST_SAMPLE);
+        // No client keeps run statistics on for longer than that.
+        let milliseconds = request.into_inner().sample_milliseconds.min(LONGEST_SAMPLE_MILLISECONDS);
+        let window = Duration::from_millis(milliseconds.into());
         let mut report = None;
         if !window.is_zero() {
             let statistics = enable_run_statistics();

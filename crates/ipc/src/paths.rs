@@ -22,12 +22,12 @@ pub const LAST_GOOD_NEW_FILE: &str = "last-good.json.new";
 /// In the state directory: a [`LAST_GOOD_FILE`] that could not be understood.
 pub const LAST_GOOD_SET_ASIDE_FILE: &str = "last-good.json.set-aside";
 
-/// In the state directory: why interfaces refused a mode.
-pub const REFUSALS_FILE: &str = "refusals.json";
+/// In the state directory: what interfaces answered when they were asked for a mode.
+pub const ANSWERS_FILE: &str = "answers.json";
 
-/// In the state directory: what becomes [`REFUSALS_FILE`] once it is written.
-pub const REFUSALS_NEW_FILE: &str = "refusals.json.new";
+/// In the state directory: what becomes [`ANSWERS_FILE`] once it is written.
+pub const ANSWERS_NEW_FILE: &str = "answers.json.new";
 
 /// Everything that the agent ever writes into its state directory.
 pub const STATE_FILES: [&str; 5] =
-    [LAST_GOOD_FILE, LAST_GOOD_NEW_FILE, LAST_GOOD_SET_ASIDE_FILE, REFUSALS_FILE, REFUSALS_NEW_FILE];
+    [LAST_GOOD_FILE, LAST_GOOD_NEW_FILE, LAST_GOOD_SET_ASIDE_FILE, ANSWERS_FILE, ANSWERS_NEW_FILE];
