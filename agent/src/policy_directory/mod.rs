@@ -203,6 +203,8 @@ async fn finished(saving: Option<&mut JoinHandle<io::Result<()>>>) -> io::Result
 }
 
 #[cfg(test)]
+mod store_tests;
+#[cfg(test)]
 mod test_fixture;
 #[cfg(test)]
 mod test_policies;
