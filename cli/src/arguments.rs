@@ -14,7 +14,7 @@ Exit codes:
 
 /// Shows and explains what Sluice does to this node's network interfaces.
 #[derive(Debug, Parser)]
-#[command(name = "sluicectl", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "sluicectl", version, after_help = EXIT_CODES)]
 pub struct Arguments {
     /// The agent's socket
     #[arg(long, global = true, value_name = "PATH", default_value = paths::DEFAULT_SOCKET)]

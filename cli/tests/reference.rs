@@ -25,6 +25,18 @@ fn the_page_is_what_the_help_says() {
     );
 }
 
+#[test]
+fn help_may_be_asked_for_in_words() {
+    for (words, asked) in [(vec!["help"], vec!["--help"]), (vec!["help", "status"], vec!["status", "--help"])]
+    {
+        let [by_words, by_option] = [words, asked]
+            .map(|words| assert_cmd::Command::cargo_bin("sluicectl").unwrap().args(words).output().unwrap());
+        assert_eq!(by_words.status.code(), Some(0));
+        assert!(!by_words.stdout.is_empty());
+        assert_eq!(by_words.stdout, by_option.stdout);
+    }
+}
+
 fn markdown() -> Result<String, std::fmt::Error> {
     let mut root = Arguments::command();
     root.build();
@@ -32,7 +44,8 @@ fn markdown() -> Result<String, std::fmt::Error> {
         "# sluicectl\n\nGenerated from the command's own help: `UPDATE_DOCS=1 cargo test -p sluicectl --test reference`.\n",
     );
     section(&mut page, &root)?;
-    for command in root.get_subcommands() {
+    // `help` says what is on this page.
+    for command in root.get_subcommands().filter(|command| command.get_name() != "help") {
         write!(page, "\n## sluicectl {}\n", command.get_name())?;
         section(&mut page, command)?;
     }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Parser)]
-#[command(about = "The project's own chores", disable_help_subcommand = true)]
+#[command(about = "The project's own chores")]
 struct Arguments {
     #[command(subcommand)]
     chore: Chore,
