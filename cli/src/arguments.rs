@@ -83,8 +83,11 @@ pub enum StatusFormat {
 #[derive(Args, Debug)]
 pub struct ExplainArguments {
     /// Files or directories with policies; - is standard input
-    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(value_name = "FILE", required_unless_present = "named")]
     pub files: Vec<PathBuf>,
+    /// The same, as other commands take it
+    #[arg(short = 'f', long = "filename", value_name = "FILE", num_args = 1..)]
+    pub named: Vec<PathBuf>,
     /// Plan for the node whose network devices this YAML file lists, under the key links
     #[arg(long, value_name = "FILE")]
     pub links: Option<PathBuf>,

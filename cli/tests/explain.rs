@@ -113,6 +113,13 @@ fn a_file_that_is_named_twice_is_no_duplicate_of_itself() {
 }
 
 #[test]
+fn a_file_needs_no_option() {
+    let named = outcome(&mut explain(&["-f", "tests/policies/good.yaml"]));
+    assert_eq!(outcome(&mut explain(&["tests/policies/good.yaml"])), named);
+    assert_eq!(explain(&[]).output().unwrap().status.code(), Some(64));
+}
+
+#[test]
 fn standard_input_that_never_ends_is_refused() {
     let zeros = fs::File::open("/dev/zero").unwrap();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sluicectl"));

@@ -1,4 +1,4 @@
-//! Reading what `-f` names: files, directories, standard input.
+//! Reading what the command line names: files, directories, standard input.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},

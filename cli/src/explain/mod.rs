@@ -23,7 +23,7 @@ use crate::{
 /// Runs `sluicectl explain`.
 pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, Error> {
     let links = arguments.links.as_deref().map(links::read).transpose()?;
-    let read = files::read(&arguments.files);
+    let read = files::read(&[arguments.files.as_slice(), &arguments.named].concat());
     let mut parsed = read.parsed;
     refuse_duplicates(&mut parsed);
     let (policies, findings) = split(parsed, read.findings);
