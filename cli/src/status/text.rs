@@ -65,12 +65,14 @@ impl StatusText<'_> {
         writeln!(f, "There is no policy. What to do:")?;
         writeln!(f, "  1. write one, or copy one of the examples")?;
         writeln!(f, "  2. see what it would do:  sluicectl explain -f FILE")?;
-        match self.reply.agent.as_ref().map(|agent| agent.policy_directory.as_str()) {
-            Some(directory) if !directory.is_empty() => {
-                writeln!(f, "  3. put it in force:       cp FILE {}/", clean(directory.trim_end_matches('/')))
-            }
-            _ => writeln!(f, "  3. put it into the agent's policy directory"),
-        }
+        let Some(agent) = self.reply.agent.as_ref().filter(|agent| !agent.policy_directory.is_empty()) else {
+            return writeln!(f, "  3. put it into the agent's policy directory");
+        };
+        let directory = clean(agent.policy_directory.trim_end_matches('/'));
+        // The problem may be that the directory is missing.
+        let make =
+            if agent.problems.is_empty() { String::new() } else { format!("mkdir -p {directory} && ") };
+        writeln!(f, "  3. put it in force:       {make}cp FILE {directory}/")
     }
 }
 
