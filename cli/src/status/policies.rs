@@ -33,7 +33,10 @@ fn remarks(f: &mut Formatter<'_>, policy: &PolicyStatus) -> fmt::Result {
     let subject = clean(&name(policy));
     match policy.state() {
         PolicyState::LastGood => {
-            writeln!(f, "  {subject}: its file is bad now; what it last gave stays in force")?;
+            writeln!(
+                f,
+                "  {subject}: what its file says now cannot be used; what it last gave stays in force"
+            )?;
         }
         PolicyState::Refused => writeln!(f, "  {subject}: refused; nothing of it is in force")?,
         PolicyState::NoMatchingInterface => {
