@@ -5,7 +5,7 @@ use std::{
     fmt::{self, Formatter},
 };
 
-use sluice_ipc::v1alpha1::InterfaceStatus;
+use sluice_ipc::{NO_PACKET_IN_SAMPLE, v1alpha1::InterfaceStatus};
 
 use super::{Columns, table};
 use crate::{numbers, output::clean};
@@ -109,12 +109,13 @@ fn remarks(f: &mut Formatter<'_>, interface: &InterfaceStatus) -> fmt::Result {
 }
 
 /// Interfaces by the reason for which their time per packet is not known. One reason usually
-/// holds for all of them.
+/// holds for all of them. That no packet came needs no words: the table shows it.
 fn unmeasured(interfaces: &[InterfaceStatus]) -> BTreeMap<&str, Vec<&str>> {
     let mut unmeasured = BTreeMap::<_, Vec<_>>::new();
     for interface in interfaces {
         let because = interface.nanoseconds_unavailable_because.as_str();
-        if interface.nanoseconds_per_packet.is_none() && !because.is_empty() {
+        let is_remarkable = !because.is_empty() && because != NO_PACKET_IN_SAMPLE;
+        if interface.nanoseconds_per_packet.is_none() && is_remarkable {
             unmeasured.entry(because).or_default().push(interface.name.as_str());
         }
     }

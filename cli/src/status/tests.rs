@@ -61,6 +61,18 @@ fn problems_of_the_agent() {
 }
 
 #[test]
+fn that_an_interface_is_idle_needs_no_words() {
+    let idle = InterfaceStatus {
+        nanoseconds_unavailable_because: sluice_ipc::NO_PACKET_IN_SAMPLE.into(),
+        ..samples::generic()
+    };
+    let reply = StatusReply { interfaces: vec![idle], ..samples::idle() };
+    assert!(!text(&reply, None, false).contains("no ns per packet"));
+    let json = serde_json::to_string(&reply).unwrap();
+    assert!(json.contains(sluice_ipc::NO_PACKET_IN_SAMPLE), "{json}");
+}
+
+#[test]
 fn long_names_and_huge_counters() {
     assert_snapshot!(text(&samples::long_names(), None, true));
 }

@@ -16,6 +16,9 @@ pub use server::listen;
 /// are on, and cost every BPF program of the node some time.
 pub const LONGEST_SAMPLE_MILLISECONDS: u32 = 10_000;
 
+/// What the agent gives as `nanoseconds_unavailable_because` of an interface that is merely idle.
+pub const NO_PACKET_IN_SAMPLE: &str = "no packet during the sample";
+
 /// The messages and the service, as generated from `proto/sluice/agent/v1alpha1/agent.proto`.
 #[allow(missing_docs, clippy::pedantic, clippy::allow_attributes)]
 pub mod v1alpha1 {
