@@ -122,7 +122,7 @@ fn it_says_that_the_agent_is_gone_and_ctrl_c_quits() {
     let mut terminal = Terminal::start(&agent.socket());
     terminal.wait_for("1.23M");
     drop(agent);
-    terminal.wait_for("no answer");
+    terminal.wait_for("agent stopped, the figures are old");
     terminal.press(b"\x03");
     terminal.assert_given_back();
 }

@@ -41,7 +41,17 @@ impl Model {
                 self.rules = busiest(self.reply.as_ref(), &reply, elapsed);
                 (self.reply, self.error, self.taken_at) = (Some(reply), None, at);
             }
-            Err(error) => self.error = Some(error.to_string()),
+            Err(error) => self.error = Some(self.notice(&error)),
+        }
+    }
+
+    /// The line may be cut: what matters comes first.
+    fn notice(&self, error: &Error) -> String {
+        let old = if self.reply.is_some() { ", the figures are old" } else { "" };
+        match error {
+            Error::Silent { seconds, .. } => format!("no answer within {seconds} seconds{old}"),
+            Error::Lost { .. } | Error::Unreachable(_) => format!("agent stopped{old}: {error}"),
+            _ => format!("no answer{old}: {error}"),
         }
     }
 }

@@ -51,7 +51,7 @@ fn headline(model: &Model) -> Line<'static> {
 /// One line for what the reader must know first.
 fn notice_line(model: &Model) -> Line<'static> {
     if let Some(error) = &model.error {
-        return Line::from(format!("no answer, the figures are old: {}", clean(error)));
+        return Line::from(clean(error));
     }
     let problems = model.reply.as_ref().map_or(0, crate::status::count_problems);
     match problems {
