@@ -2,8 +2,10 @@
 
 use std::{fs, io, path::Path, process::ExitCode};
 
-use rustix::net::{AddressFamily, SocketType, netdevice, socket};
-use sluice_dataplane::cleanup;
+use sluice_dataplane::{
+    cleanup,
+    links::{Link, Netlink},
+};
 use sluice_ipc::paths::STATE_FILES;
 
 use crate::{
@@ -16,7 +18,8 @@ use crate::{
 /// Runs `sluicectl cleanup`. It may be run again: what is gone already is no error.
 pub async fn run(agent_socket: &Path, arguments: &CleanupArguments) -> Result<ExitCode, Error> {
     let pin_path = &arguments.pin_path;
-    let TakenOff { lines, failures } = match take_off(pin_path, &arguments.state_dir) {
+    let seen = links().await;
+    let TakenOff { lines, failures } = match take_off(pin_path, &arguments.state_dir, &seen) {
         Err(Error::Dataplane(sluice_dataplane::Error::InUse { .. })) => {
             let pid = agent::status(agent_socket, 0)
                 .await
@@ -37,8 +40,10 @@ pub async fn run(agent_socket: &Path, arguments: &CleanupArguments) -> Result<Ex
 }
 
 fn how_to_stop(pid: Option<u32>) -> String {
-    let by_pid = pid.map(|pid| format!(", or `kill {pid}`")).unwrap_or_default();
-    format!("stop it first: `systemctl stop sluice-agent`{by_pid}; then run this again")
+    match pid {
+        Some(pid) => format!("stop it first: `kill {pid}`; then run this again"),
+        None => "stop it first: `kill PID`, with the process id of sluice-agent; then run this again".into(),
+    }
 }
 
 /// What was removed, a line for each thing, and why anything is left.
@@ -47,10 +52,22 @@ struct TakenOff {
     failures: Vec<Error>,
 }
 
-fn take_off(pin_path: &Path, state_dir: &Path) -> Result<TakenOff, Error> {
+/// The devices of this network namespace before anything is removed. They only give names: to do
+/// without is better than not to clean up.
+async fn links() -> Vec<Link> {
+    match Netlink::open() {
+        Ok(netlink) => netlink.links().await.unwrap_or_default(),
+        Err(_) => Vec::new(),
+    }
+}
+
+fn take_off(pin_path: &Path, state_dir: &Path, seen: &[Link]) -> Result<TakenOff, Error> {
     let had_pins = exists(pin_path)?;
     let removed = cleanup::run(pin_path)?;
-    let detached = |ifindex: &u32| format!("detached from {}", interface(*ifindex));
+    let detached = |ifindex: &u32| {
+        let program = removed.programs.get(ifindex).copied();
+        format!("detached from {}", interface(*ifindex, program, seen))
+    };
     let mut lines: Vec<_> = removed.interfaces.iter().map(detached).collect();
     if had_pins && removed.failures.is_empty() {
         lines.push(removed_path(pin_path));
@@ -79,8 +96,15 @@ fn exists(path: &Path) -> Result<bool, Error> {
     }
 }
 
-fn interface(ifindex: u32) -> String {
-    let name = socket(AddressFamily::UNIX, SocketType::DGRAM, None)
-        .and_then(|socket| netdevice::index_to_name(socket, ifindex));
-    name.map_or_else(|_| format!("interface {ifindex}, which is gone"), |name| clean(&name))
+/// The agent may have worked in another network namespace, where this index is another device: a name is
+/// told only if the device that has it here ran the program.
+fn interface(ifindex: u32, program: Option<u32>, seen: &[Link]) -> String {
+    let ran = |link: &&Link| {
+        let programs = link.xdp.iter().flat_map(|xdp| &xdp.programs);
+        link.ifindex == ifindex && programs.map(|attached| Some(attached.program_id)).any(|id| id == program)
+    };
+    match seen.iter().find(ran) {
+        Some(link) => format!("interface {ifindex} ({})", clean(&link.name)),
+        None => format!("interface {ifindex} (not seen from this network namespace)"),
+    }
 }

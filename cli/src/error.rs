@@ -53,6 +53,11 @@ impl Error {
                 "write a list of devices under the key links, as `links: [{name: eth0, driver: ixgbe}]`"
             }
             Self::AgentRuns { stop, .. } => stop,
+            Self::Remove { source, .. } | Self::Dataplane(sluice_dataplane::Error::File { source, .. })
+                if source.kind() == io::ErrorKind::IsADirectory =>
+            {
+                "this directory is not Sluice's and is kept; see what it is, and remove it yourself"
+            }
             Self::Look { .. } | Self::Remove { .. } => "run this as root",
             Self::Dataplane(sluice_dataplane::Error::File { source, .. })
                 if source.kind() == io::ErrorKind::PermissionDenied =>

@@ -5,12 +5,14 @@
 use std::{fs, path::Path, process::Output};
 
 use assert_cmd::Command;
-use sluice_dataplane::bpffs::PinFolder;
-use sluice_ipc::paths::{LAST_GOOD_FILE, LAST_GOOD_SET_ASIDE_FILE, STATE_FILES};
-use sluice_testkit::{
-    bpffs::BpffsDir,
-    feature::{Feature, require},
+use sluice_dataplane::{
+    AttachMode,
+    attachment::{Attachment, Revision},
+    bpffs::PinFolder,
 };
+use sluice_ipc::paths::{LAST_GOOD_FILE, LAST_GOOD_SET_ASIDE_FILE, STATE_FILES};
+use sluice_policy::{LinkFacts, compile, parse_file};
+use sluice_testkit::{BpffsDir, Feature, VethLab, require};
 use tempfile::TempDir;
 
 fn cleanup(pin_path: &Path, state_dir: &Path) -> Output {
@@ -59,12 +61,77 @@ fn it_goes_on_after_a_failure_and_tells_each() {
     fs::write(&good, "{}").unwrap();
     let output = cleanup(&pin_path, state.path());
     assert_eq!(output.status.code(), Some(1));
-    let said = format!("detached from interface 4294967294, which is gone\nremoved {}\n", good.display());
+    let said = format!(
+        "detached from interface 4294967294 (not seen from this network namespace)\nremoved {}\n",
+        good.display()
+    );
     assert_eq!(text(&output.stdout), said, "{}", text(&output.stderr));
     for left in [&link, &spoilt] {
         assert!(text(&output.stderr).contains(&left.display().to_string()), "{}", text(&output.stderr));
     }
     assert!(link.exists());
+}
+
+#[test]
+fn it_keeps_a_directory_that_is_of_no_interface_and_says_what_to_do() {
+    if !require(Feature::Bpf) {
+        return;
+    }
+    let (pins, state) = (BpffsDir::new("others").unwrap(), TempDir::new().unwrap());
+    let pin_path = pins.path().join("sluice");
+    let kept = ["eth0", "mine"].map(|name| pin_path.join(name));
+    for folder in &kept {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::create_dir(pin_path.join("4294967294")).unwrap();
+    let output = cleanup(&pin_path, state.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).starts_with("detached from interface 4294967294 "));
+    let fix = "fix: this directory is not Sluice's and is kept; see what it is, and remove it yourself";
+    let complaints = kept.each_ref().map(|path| {
+        format!("error: cannot remove {}: Is a directory (os error 21)\n  {fix}\n", path.display())
+    });
+    assert_eq!(text(&output.stderr), complaints.concat());
+    assert!(kept.iter().all(|folder| folder.exists()));
+}
+
+/// Attaches what drops UDP to port 9.
+fn attach(lab: &VethLab, pin_path: &Path) {
+    let policy =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/no-discard.yaml"))
+            .unwrap();
+    let policy = policy.replace("eth*", &lab.node.device);
+    let policy = parse_file("no-discard.yaml", policy.as_bytes()).documents.remove(0).result.unwrap();
+    let (ifindex, name) = (lab.node.ifindex, lab.node.device.clone());
+    let link = LinkFacts { ifindex, name, driver: Some("veth".into()), ..LinkFacts::default() };
+    let plan = compile(&[policy], &[link]).interfaces.remove(0);
+    let digest = plan.digest();
+    let rules = plan.rules.iter().map(|rule| format!("{}/{}", rule.policy, rule.rule)).collect::<Vec<_>>();
+    let pins = PinFolder::open(pin_path).unwrap();
+    lab.node.namespace.run(|| {
+        let revision = Revision { digest: &digest, rules: &rules, tables: &|slots| plan.tables(slots) };
+        drop(Attachment::create(&pins, ifindex, AttachMode::Generic, &revision).unwrap());
+    });
+}
+
+#[test]
+fn it_names_an_interface_only_where_that_ran_the_program() {
+    if ![Feature::Root, Feature::NetworkNamespaces, Feature::Bpf].into_iter().all(require) {
+        return;
+    }
+    let lab = VethLab::options("cli-cleanup").silent().build().unwrap();
+    let (pins, state) = (BpffsDir::new("names").unwrap(), TempDir::new().unwrap());
+    let pin_path = pins.path().join("sluice");
+    let (node, elsewhere) = (&lab.node, "not seen from this network namespace");
+    for (namespace, name) in [(&node.namespace, node.device.as_str()), (&lab.peer.namespace, elsewhere)] {
+        attach(&lab, &pin_path);
+        let mut command = namespace.command(env!("CARGO_BIN_EXE_sluicectl"));
+        command.args(["cleanup", "--pin-path"]).arg(&pin_path).arg("--state-dir").arg(state.path());
+        let output = command.output().unwrap();
+        let said =
+            format!("detached from interface {} ({name})\nremoved {}\n", node.ifindex, pin_path.display());
+        assert_eq!(text(&output.stdout), said, "{}", text(&output.stderr));
+    }
 }
 
 #[test]
@@ -91,12 +158,13 @@ fn it_refuses_while_an_agent_runs_and_says_how_to_stop_it() {
     let output = cleanup(&pin_path, state.path());
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("an agent runs and works on"), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("systemctl stop sluice-agent"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("stop it first: `kill PID`"), "{}", text(&output.stderr));
     assert!(pin_path.exists() && state.path().join("last-good.json").exists());
+    fs::create_dir(pin_path.join("4294967294")).unwrap();
     drop(held);
     let output = cleanup(&pin_path, state.path());
     let expected = format!(
-        "removed {}\nremoved {}\n",
+        "detached from interface 4294967294 (not seen from this network namespace)\nremoved {}\nremoved {}\n",
         pin_path.display(),
         state.path().join("last-good.json").display()
     );

@@ -27,7 +27,7 @@ use crate::{
     sys,
 };
 
-const LINK: &str = "link";
+pub(crate) const LINK: &str = "link";
 const PROGRAM_PREFIX: &str = "program_";
 
 /// What an interface shall run.

@@ -1,11 +1,12 @@
 //! Takes everything off a node: the one way to detach that is not a policy's decision.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, os::fd::AsFd as _, path::Path};
 
 use crate::{
     Error,
-    attachment::remove_folder,
+    attachment::{LINK, remove_folder},
     bpffs::{PinFolder, file_names, remove_file},
+    sys,
 };
 
 /// What was taken off, and what was not.
@@ -13,6 +14,8 @@ use crate::{
 pub struct Removed {
     /// Index of each interface that had pins, and has neither a program of ours nor pins any more.
     pub interfaces: Vec<u32>,
+    /// Id of the program that was taken off an interface, by the interface's index.
+    pub programs: BTreeMap<u32, u32>,
     /// Why anything is left. Another cleanup begins with it.
     pub failures: Vec<Error>,
 }
@@ -28,22 +31,37 @@ pub fn run(pin_path: &Path) -> Result<Removed, Error> {
     };
     let mut removed = Removed::default();
     for ifindex in pins.interfaces()? {
-        match remove_folder(&pins.interface(ifindex), ifindex) {
-            Ok(()) => removed.interfaces.push(ifindex),
+        let folder = pins.interface(ifindex);
+        let program = program_of_link(&folder);
+        match remove_folder(&folder, ifindex) {
+            Ok(()) => {
+                removed.interfaces.push(ifindex);
+                removed.programs.extend(program.map(|program| (ifindex, program)));
+            }
             Err(failure) => removed.failures.push(failure),
         }
     }
-    if removed.failures.is_empty()
-        && let Err(failure) = remove_rest(pin_path)
-    {
-        removed.failures.push(failure);
+    if removed.failures.is_empty() {
+        removed.failures = remove_rest(pin_path).unwrap_or_else(|failure| vec![failure]);
     }
     Ok(removed)
 }
 
-fn remove_rest(pin_path: &Path) -> Result<(), Error> {
-    for name in file_names(pin_path).map_err(|source| Error::io("list", pin_path, source))? {
-        remove_file(&pin_path.join(name))?;
+fn program_of_link(folder: &Path) -> Option<u32> {
+    let link = sys::object_get(&folder.join(LINK)).ok()?;
+    let info = sys::link_info(link.as_fd()).ok()?;
+    (info.ifindex != 0).then_some(info.program_id)
+}
+
+/// Returns why anything is left: a directory, which is none of ours, keeps the pin path from going too.
+fn remove_rest(pin_path: &Path) -> Result<Vec<Error>, Error> {
+    let names = file_names(pin_path).map_err(|source| Error::io("list", pin_path, source))?;
+    let mut failures: Vec<_> =
+        names.iter().filter_map(|name| remove_file(&pin_path.join(name)).err()).collect();
+    if failures.is_empty()
+        && let Err(source) = fs::remove_dir(pin_path)
+    {
+        failures.push(Error::io("remove", pin_path, source));
     }
-    fs::remove_dir(pin_path).map_err(|source| Error::io("remove", pin_path, source))
+    Ok(failures)
 }

@@ -237,7 +237,10 @@ fn only_one_process_works_on_the_pins() {
 fn cleanup_takes_everything_off() {
     let Some(node) = Node::new("cleanup") else { return };
     drop(node.attach(&node.pins(), AttachMode::Native, 9).unwrap());
-    assert_eq!(cleanup::run(&node.pin_path()).unwrap().interfaces, [node.ifindex()]);
+    let (_, program) = node.kernel().unwrap();
+    let removed = cleanup::run(&node.pin_path()).unwrap();
+    assert_eq!(removed.interfaces, [node.ifindex()]);
+    assert_eq!(removed.programs, [(node.ifindex(), program)].into());
     assert_eq!(node.kernel(), None);
     assert!(!node.pin_path().exists());
     assert!(cleanup::run(&node.pin_path()).unwrap().interfaces.is_empty(), "again: nothing to do");
