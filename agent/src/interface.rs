@@ -216,7 +216,9 @@ impl Interface {
         // What is left of a link that lost its interface must not stand in the way.
         self.take_off()?;
         self.tried = true;
-        self.read_link(context).await?;
+        if !self.read_link(context).await? {
+            return Ok(());
+        }
         self.foreign = self.link.as_ref().and_then(Foreign::on);
         if self.foreign.is_none() {
             match attempt(context.pins, &plan, facts)? {
@@ -235,8 +237,8 @@ impl Interface {
                 }
             }
             // Somebody may have been faster than we.
-            self.read_link(context).await?;
-            self.foreign = self.link.as_ref().and_then(Foreign::on);
+            let is_there = self.read_link(context).await?;
+            self.foreign = self.link.as_ref().filter(|_| is_there).and_then(Foreign::on);
         }
         if let Some(foreign) = &self.foreign {
             let refused: Refused = foreign.refusal(&facts.name);
@@ -245,12 +247,14 @@ impl Interface {
         Ok(())
     }
 
-    /// Reads the link anew, and the mode with it.
-    async fn read_link(&mut self, context: &Context<'_>) -> Result<(), Error> {
+    /// Reads the link anew, and the mode with it. False if the interface has gone; its event follows.
+    async fn read_link(&mut self, context: &Context<'_>) -> Result<bool, Error> {
         let ifindex = self.wanted.as_ref().map_or(0, |plan| plan.ifindex);
-        self.link = context.netlink.link(ifindex).await?.or(self.link.take());
+        let link = context.netlink.link(ifindex).await?;
+        let is_there = link.is_some();
+        self.link = link.or(self.link.take());
         self.observe();
-        Ok(())
+        Ok(is_there)
     }
 
     fn mode_name(&self) -> &'static str {

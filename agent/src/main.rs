@@ -16,7 +16,10 @@ mod report;
 mod service;
 mod step;
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    process::ExitCode,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use anyhow::Context as _;
 use clap::Parser as _;
@@ -26,18 +29,31 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
 };
-use tracing::info;
+use tracing::{error, info};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
     arguments::Arguments, node::Node, owner::Owner, policy_directory::PolicyDirectory, service::Service,
 };
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
     start_log(arguments.log_json);
+    match start(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(run(arguments))
+    let socket = arguments.socket.clone();
+    runtime.block_on(run(arguments))?;
+    // Only after an orderly end: what another agent listens on is not ours.
+    std::fs::remove_file(&socket).with_context(|| format!("cannot remove {}", socket.display()))
 }
 
 fn start_log(json: bool) {

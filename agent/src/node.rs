@@ -39,15 +39,20 @@ pub struct Node {
     pub snapshot: Snapshot,
     /// What was last compiled.
     pub plan: NodePlan,
-    /// What is wrong with the node as a whole, in words.
-    pub problem: Option<String>,
+    problem: Option<String>,
     retry: Option<Instant>,
+    /// What is pinned cannot outlive us, though it should.
+    private_pins: Option<String>,
 }
 
 impl Node {
     /// Takes over what earlier runs left pinned.
     pub fn open(pin_path: &Path, state_dir: &Path, netlink: Netlink) -> Result<Self, Error> {
         let pins = PinFolder::open(pin_path)?;
+        let private_pins = pins.may_be_private().then(|| private_pins(pin_path));
+        if let Some(problem) = &private_pins {
+            warn!("{problem}");
+        }
         let mut interfaces = BTreeMap::new();
         for ifindex in pins.interfaces()? {
             let Some(adopted) = Attachment::adopt(&pins, ifindex).transpose() else { continue };
@@ -66,7 +71,14 @@ impl Node {
             plan: NodePlan::default(),
             problem: None,
             retry: None,
+            private_pins,
         })
+    }
+
+    /// What is wrong with the node as a whole, in words.
+    pub fn problems(&self) -> Vec<String> {
+        let of_policies = [&self.snapshot.directory_problem, &self.snapshot.store_problem];
+        of_policies.into_iter().chain([&self.problem, &self.private_pins]).flatten().cloned().collect()
     }
 
     /// Brings the node to what the policies ask of it now.
@@ -93,7 +105,7 @@ impl Node {
         let all: Vec<LinkFacts> = facts.values().cloned().collect();
         self.plan = compile(&self.snapshot.policies, &all);
         self.see(links, cause);
-        self.take_off_unwanted();
+        self.take_off_unwanted(links);
         self.answers.retain(|ifindex| facts.contains_key(&ifindex));
         for plan in self.plan.interfaces.clone() {
             if let Some(facts) = facts.get(&plan.ifindex) {
@@ -151,7 +163,7 @@ impl Node {
         false
     }
 
-    fn take_off_unwanted(&mut self) {
+    fn take_off_unwanted(&mut self, links: &[Link]) {
         let wanted: BTreeSet<u32> = self.plan.interfaces.iter().map(|plan| plan.ifindex).collect();
         let unsure = self.may_miss_policies();
         let unwanted: Vec<u32> =
@@ -160,8 +172,13 @@ impl Node {
             let Some(interface) = self.interfaces.get_mut(&ifindex) else { continue };
             if unsure && interface.wanted.is_none() && interface.link().is_some() {
                 interface.keep();
-            } else if self.take_off(ifindex) {
-                info!(ifindex, "taken off: no policy wants it");
+                continue;
+            }
+            let name = interface.link().map(|link| link.name.clone()).unwrap_or_default();
+            let is_there = links.iter().any(|link| link.ifindex == ifindex);
+            if self.take_off(ifindex) {
+                let why = if is_there { "no policy wants it" } else { "the interface has gone" };
+                info!(interface = %name, ifindex, "taken off: {why}");
                 self.interfaces.remove(&ifindex);
                 self.answers.set(ifindex, None);
             }
@@ -226,6 +243,15 @@ impl Node {
         };
         self.problem.is_some() || self.interfaces.iter().any(unsettled)
     }
+}
+
+fn private_pins(pin_path: &Path) -> String {
+    let path = pin_path.display();
+    format!(
+        "there was no BPF file system for {path}, so the agent has mounted one. If this is a mount namespace of its \
+         own, what is attached ends with it: enter a network namespace with `nsenter --net`, not with \
+         `ip netns exec`, and give a container the machine's /sys/fs/bpf"
+    )
 }
 
 /// Devices above the one with `facts`: those made on top of it, and the one that it is a port of.

@@ -1,17 +1,19 @@
 //! The task that owns the node: it waits for something to happen, and does one thing at a time.
 
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 use anyhow::Context as _;
 use sluice_dataplane::links::LinkEvents;
+use sluice_ipc::v1alpha1::PolicyState;
 use tokio::{
     sync::{mpsc, oneshot},
     time::sleep_until,
 };
-use tracing::warn;
+use tracing::{info, warn};
 
 use crate::{
     node::Node,
+    policies,
     policy_directory::{PolicyDirectory, Snapshot},
     report::Report,
     step::Cause,
@@ -26,6 +28,8 @@ pub struct Owner {
     directory: PolicyDirectory,
     events: LinkEvents,
     questions: mpsc::Receiver<Question>,
+    /// What was last logged of each policy.
+    logged: BTreeMap<String, PolicyState>,
 }
 
 impl Owner {
@@ -36,7 +40,7 @@ impl Owner {
         events: LinkEvents,
         questions: mpsc::Receiver<Question>,
     ) -> Self {
-        Self { node, directory, events, questions }
+        Self { node, directory, events, questions, logged: BTreeMap::new() }
     }
 
     /// Runs until it is cancelled or cannot watch any more.
@@ -51,9 +55,9 @@ impl Owner {
                 }
                 changed = self.events.changed() => {
                     changed.context("cannot watch links")?;
-                    self.node.reconcile(Cause::Links).await;
+                    self.reconcile(Cause::Links).await;
                 }
-                () = reached(retry_at) => self.node.reconcile(Cause::Timer).await,
+                () = reached(retry_at) => self.reconcile(Cause::Timer).await,
                 () = reached(look_at) => self.look(false).await,
                 question = self.questions.recv() => {
                     let Some(question) = question else { return Ok(()) };
@@ -68,7 +72,7 @@ impl Owner {
     async fn look(&mut self, all: bool) {
         if self.node.look(all).await {
             // No event tells that somebody has detached a link.
-            self.node.reconcile(Cause::Links).await;
+            self.reconcile(Cause::Links).await;
         }
     }
 
@@ -76,7 +80,19 @@ impl Owner {
         let snapshot = self.directory.read();
         log_new_problems(&self.node.snapshot, &snapshot);
         self.node.snapshot = snapshot;
-        self.node.reconcile(Cause::Policies).await;
+        self.reconcile(Cause::Policies).await;
+    }
+
+    async fn reconcile(&mut self, cause: Cause) {
+        self.node.reconcile(cause).await;
+        let now: BTreeMap<String, PolicyState> = policies::states(&self.node).collect();
+        for (policy, state) in now.iter().filter(|(policy, state)| self.logged.get(*policy) != Some(*state)) {
+            info!(%policy, state = state.name(), "policy");
+        }
+        for policy in self.logged.keys().filter(|policy| !now.contains_key(*policy)) {
+            info!(%policy, "policy removed");
+        }
+        self.logged = now;
     }
 }
 

@@ -30,6 +30,15 @@ pub fn report(node: &Node) -> Vec<ipc::PolicyStatus> {
     all
 }
 
+/// What became of each policy that is in force or should be.
+pub fn states(node: &Node) -> impl Iterator<Item = (String, PolicyState)> {
+    node.snapshot.policies.iter().map(|policy| (policy.name.clone(), state_of(node, &policy.name)))
+}
+
+fn state_of(node: &Node, name: &str) -> PolicyState {
+    state(node, name, node.plan.policies.iter().find(|report| report.name == name))
+}
+
 fn refused((name, problems): (String, Vec<ipc::Problem>)) -> ipc::PolicyStatus {
     let file = problems.first().map(|problem| problem.file.clone()).unwrap_or_default();
     let state = PolicyState::Refused.into();

@@ -46,7 +46,7 @@ impl Report {
     /// Reads `node`.
     pub fn of(node: &Node) -> Self {
         let mut report = Self {
-            problems: problems(node),
+            problems: node.problems(),
             policies: policies::report(node),
             interfaces: Vec::new(),
             skipped: skipped(node),
@@ -64,11 +64,6 @@ impl Report {
         report.interfaces.sort_by(|a, b| a.name.cmp(&b.name));
         report
     }
-}
-
-fn problems(node: &Node) -> Vec<String> {
-    let of_policies = [&node.snapshot.directory_problem, &node.snapshot.store_problem];
-    of_policies.into_iter().chain([&node.problem]).flatten().cloned().collect()
 }
 
 fn skipped(node: &Node) -> Vec<ipc::SkippedInterface> {

@@ -212,7 +212,7 @@ fn a_folder_that_vanishes_changes_nothing_and_is_read_when_it_returns() {
     fs::write(node.path("away/policy.yaml"), good(&node, &[10])).unwrap();
     fs::rename(node.path("away"), node.policies()).unwrap();
     agent.wait_for_rules(node.device(), &["port-10"]);
-    assert!(agent.status().agent.unwrap().problems.is_empty());
+    agent.wait("the end of the problem", |status| status.agent.as_ref().unwrap().problems.is_empty());
 }
 
 #[test]

@@ -26,7 +26,15 @@ const BPF_FS_MAGIC: u64 = 0xcafe_4a11;
 #[derive(Debug)]
 pub struct PinFolder {
     path: PathBuf,
+    mounted: bool,
     _lock: OwnedFd,
+}
+
+impl Drop for PinFolder {
+    /// An empty folder is of no use to anybody. One with pins cannot be removed, and stays.
+    fn drop(&mut self) {
+        drop(fs::remove_dir(&self.path));
+    }
 }
 
 impl PinFolder {
@@ -36,7 +44,8 @@ impl PinFolder {
     /// # Errors
     /// [`Error::NotBpffs`] elsewhere, [`Error::InUse`] while another process holds the folder.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        if path.starts_with(MOUNT_POINT) && !is_bpffs(Path::new(MOUNT_POINT)) {
+        let mounted = path.starts_with(MOUNT_POINT) && !is_bpffs(Path::new(MOUNT_POINT));
+        if mounted {
             mount_bpffs().map_err(|source| Error::Mount { path: MOUNT_POINT.into(), source })?;
         }
         let existing = path.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(path);
@@ -48,7 +57,14 @@ impl PinFolder {
             .mode(0o700)
             .create(path)
             .map_err(|source| Error::io("make", path, source))?;
-        Self::lock(path)
+        Self::lock(path, mounted)
+    }
+
+    /// Whether what is pinned here may end with this process: the BPF file system had to be mounted, and it
+    /// is not certain that this was done in the machine's own mount namespace.
+    #[must_use]
+    pub fn may_be_private(&self) -> bool {
+        self.mounted && !is_mount_namespace_of_init()
     }
 
     /// Opens `path` only if it exists.
@@ -59,15 +75,15 @@ impl PinFolder {
         if !is_bpffs(path) {
             return Err(Error::NotBpffs { path: path.to_path_buf() });
         }
-        Self::lock(path).map(Some)
+        Self::lock(path, false).map(Some)
     }
 
-    fn lock(path: &Path) -> Result<Self, Error> {
+    fn lock(path: &Path, mounted: bool) -> Result<Self, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let lock = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|source| Error::io("open", path, source.into()))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self { path: path.to_path_buf(), _lock: lock }),
+            Ok(()) => Ok(Self { path: path.to_path_buf(), mounted, _lock: lock }),
             Err(Errno::WOULDBLOCK) => Err(Error::InUse { path: path.to_path_buf() }),
             Err(source) => Err(Error::io("lock", path, source.into())),
         }
@@ -112,6 +128,11 @@ pub(crate) fn remove_file(path: &Path) -> Result<(), Error> {
 
 fn is_bpffs(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|found| u64::try_from(found.f_type) == Ok(BPF_FS_MAGIC))
+}
+
+fn is_mount_namespace_of_init() -> bool {
+    let of = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    of("self").is_some() && of("self") == of("1")
 }
 
 fn mount_bpffs() -> io::Result<()> {
