@@ -38,8 +38,14 @@ step() {
     "$@" >"$log" 2>&1 </dev/null &
     local pid=$!
     trap 'kill "$pid" 2>/dev/null' INT TERM
-    while [ -t 2 ] && kill -0 "$pid" 2>/dev/null; do
-        printf '\r\033[K%s: %s, %d s: %s' "$PREFIX" "$label" $((SECONDS - start)) "$(last_words "$log")" >&2
+    local next=$((start + 30))
+    while kill -0 "$pid" 2>/dev/null; do
+        if [ -t 2 ]; then
+            printf '\r\033[K%s: %s, %d s: %s' "$PREFIX" "$label" $((SECONDS - start)) "$(last_words "$log")" >&2
+        elif [ "$SECONDS" -ge "$next" ]; then
+            say "$label: $((SECONDS - start)) s$(crates "$log") ..."
+            next=$((SECONDS + 30))
+        fi
         sleep 0.5
     done
     wait "$pid" || status=$?
@@ -51,6 +57,9 @@ step() {
     fi
     say "$label: done in $((SECONDS - start)) s"
 }
+
+# How many crates cargo has begun to compile, in words; nothing for what is no build.
+crates() { awk '/^ *Compiling / { n++ } END { if (n) printf ", %d crates", n }' "$1"; }
 
 last_words() { tail -c 400 "$1" | tr '\r' '\n' | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | grep -v '^ *$' | tail -n 1 | cut -c 1-50; }
 

@@ -9,6 +9,9 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::step::command;
 
+/// A sign of life this often, where cargo gives none.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+
 /// The programs under show.
 #[derive(Clone, Debug)]
 pub struct Programs {
@@ -28,14 +31,15 @@ pub fn programs() -> Result<Programs> {
     let words = format!("cargo build --release{quiet} -p sluice-agent -p sluicectl -p xtask");
     let mut cargo = command(&words)?.spawn().with_context(|| format!("start {words}"))?;
     let started = Instant::now();
-    let mut said = quiet.is_empty();
+    let mut next = Duration::from_secs(1);
     let status = loop {
         if let Some(status) = cargo.try_wait()? {
             break status;
         }
-        if !said && started.elapsed() > Duration::from_secs(1) {
-            eprintln!("building the programs, which have changed ...");
-            said = true;
+        let elapsed = started.elapsed();
+        if !quiet.is_empty() && elapsed > next {
+            eprintln!("building the programs, which have changed: {} s ...", elapsed.as_secs());
+            next = elapsed + SIGN_OF_LIFE;
         }
         sleep(Duration::from_millis(20));
     };
