@@ -93,6 +93,9 @@ impl Answers {
     }
 
     fn write(&self) -> io::Result<()> {
+        if let Some(directory) = self.path.parent() {
+            fs::create_dir_all(directory)?;
+        }
         let temporary = self.path.with_file_name(ANSWERS_NEW_FILE);
         fs::write(&temporary, serde_json::to_vec(&self.by_ifindex)?)?;
         fs::rename(&temporary, &self.path)

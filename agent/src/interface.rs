@@ -141,8 +141,23 @@ impl Interface {
             Step::ChangeMode { from, to } => self.change_mode(context, plan, facts, from, to).await,
             Step::Attach => self.attach(context, plan, facts).await,
             Step::Refused => Ok(()),
-            Step::Wait => Err(Error::Hidden { ifindex: plan.ifindex }),
+            Step::LookAgain => self.look_again(context, plan, facts).await,
         }
+    }
+
+    /// The link has an interface of this index, but the interface did not show its program. If a second
+    /// reading says the same, it is another interface: one of another network namespace, to which ours
+    /// was moved, or somebody detached the link in between.
+    async fn look_again(
+        &mut self,
+        context: &mut Context<'_>,
+        plan: InterfacePlan,
+        facts: &LinkFacts,
+    ) -> Result<(), Error> {
+        if !self.read_link(context).await? || self.mode.is_some() {
+            return Ok(());
+        }
+        self.attach(context, plan, facts).await
     }
 
     fn update(
@@ -156,6 +171,7 @@ impl Interface {
             context.answers.set(plan.ifindex, Some(Answer::new(plan.mode, true, None, facts)));
         }
         let Some(attachment) = &mut self.attachment else { return Ok(()) };
+        attachment.pin_again()?;
         let result = with_revision(&plan, |revision| {
             let runs_already = attachment.runs(revision);
             attachment.swap(revision).map(|()| runs_already)
@@ -298,6 +314,9 @@ impl Interface {
     pub fn look(&mut self, link: &Link) -> Result<(), Error> {
         self.see(link, Cause::Timer);
         self.observe();
+        if let Some(attachment) = &mut self.attachment {
+            attachment.pin_again()?;
+        }
         if let (Some(attachment), Some(proof)) = (&self.attachment, &mut self.proof) {
             let before = proof.verified();
             proof.look(attachment.counters()?.packets(), link.rx_packets);

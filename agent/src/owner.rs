@@ -1,10 +1,14 @@
 //! The task that owns the node: it waits for something to happen, and does one thing at a time.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
 
 use anyhow::Context as _;
 use sluice_dataplane::links::LinkEvents;
 use sluice_ipc::v1alpha1::PolicyState;
+use sluice_policy::Problem;
 use tokio::{
     sync::{mpsc, oneshot},
     time::sleep_until,
@@ -71,8 +75,8 @@ impl Owner {
 
     async fn look(&mut self, all: bool) {
         if self.node.look(all).await {
-            // No event tells that somebody has detached a link.
-            self.reconcile(Cause::Links).await;
+            // No event tells that somebody has detached a link. This is none: nothing else is in doubt.
+            self.reconcile(Cause::Timer).await;
         }
     }
 
@@ -96,6 +100,9 @@ impl Owner {
     }
 }
 
+/// A generated directory can be wrong in thousands of places at once.
+const LOGGED_PROBLEMS: usize = 20;
+
 /// A problem is logged when it appears, not at every reading.
 fn log_new_problems(before: &Snapshot, now: &Snapshot) {
     if let Some(problem) =
@@ -103,11 +110,19 @@ fn log_new_problems(before: &Snapshot, now: &Snapshot) {
     {
         warn!("{problem}; what is in force stays");
     }
-    let known: Vec<_> = before.files.iter().flat_map(|file| &file.problems).collect();
-    for problem in now.files.iter().flat_map(|file| &file.problems).filter(|problem| !known.contains(problem))
-    {
-        warn!(reason = %problem.reason, "refused: {problem}");
+    let known: BTreeSet<String> = all_problems(before).map(ToString::to_string).collect();
+    let new: BTreeSet<String> =
+        all_problems(now).map(ToString::to_string).filter(|problem| !known.contains(problem)).collect();
+    for problem in new.iter().take(LOGGED_PROBLEMS) {
+        warn!("refused: {problem}");
     }
+    if let Some(more) = new.len().checked_sub(LOGGED_PROBLEMS).filter(|more| *more > 0) {
+        warn!("and {more} more problems; see `sluicectl status`");
+    }
+}
+
+fn all_problems(snapshot: &Snapshot) -> impl Iterator<Item = &Problem> {
+    snapshot.files.iter().flat_map(|file| &file.problems)
 }
 
 /// Never, where there is no deadline.

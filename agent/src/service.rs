@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sluice_dataplane::{attachment::RunStatistics, enable_run_statistics};
 use sluice_ipc::{
-    LONGEST_SAMPLE_MILLISECONDS,
+    LONGEST_SAMPLE_MILLISECONDS, NO_PACKET_IN_SAMPLE,
     v1alpha1::{self as ipc, agent_server::Agent},
 };
 use tokio::{
@@ -87,7 +87,7 @@ fn add_rates(first: &Report, second: &mut Report, window: Duration, unavailable:
             None => status.nanoseconds_per_packet = nanoseconds(before, now),
         }
         if status.nanoseconds_per_packet.is_none() && unavailable.is_none() {
-            "no packet during the sample".clone_into(&mut status.nanoseconds_unavailable_because);
+            NO_PACKET_IN_SAMPLE.clone_into(&mut status.nanoseconds_unavailable_because);
         }
     }
 }

@@ -13,8 +13,7 @@ pub enum Observed {
     Nothing,
     /// Our program, in this mode.
     Runs(AttachMode),
-    /// Our link has its interface, but the interface does not show our program: a reading between two
-    /// states, or a driver that hides it.
+    /// Our link has an interface of this index, but the interface does not show our program.
     Hidden,
     /// Our link has lost its interface, or somebody has detached it.
     Detached,
@@ -47,8 +46,8 @@ pub enum Step {
     Attach,
     /// Nothing runs, and asking again would give the same answer.
     Refused,
-    /// What runs cannot be told: leave it and look again later.
-    Wait,
+    /// What runs cannot be told from this reading.
+    LookAgain,
 }
 
 /// Decides. `answer` is what came of the last attempt, if that is known; `tried` whether this process
@@ -62,7 +61,7 @@ pub fn next(
     cause: Cause,
 ) -> Step {
     match observed {
-        Observed::Hidden => Step::Wait,
+        Observed::Hidden => Step::LookAgain,
         Observed::Detached => Step::Attach,
         Observed::Nothing => {
             let same = |answer: &Answer| !answer.attached && would_repeat(answer, asked, facts, cause);
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_left_alone() {
-        assert_eq!(decide(Observed::Hidden, Mode::Native, None), Step::Wait);
+    fn what_cannot_be_told_is_looked_at_again() {
+        assert_eq!(decide(Observed::Hidden, Mode::Native, None), Step::LookAgain);
     }
 }

@@ -49,6 +49,7 @@ pub fn native() -> InterfaceStatus {
             outcome("DropRule", "Drop", 98_765_432),
         ],
         malformed: vec![
+            MalformedCounter { reason: "VlanDepth".into(), packets: 12, bytes: 768 },
             MalformedCounter { reason: "FrameTooShort".into(), packets: 0, bytes: 0 },
             MalformedCounter { reason: "Ipv4TotalLength".into(), packets: 3, bytes: 180 },
         ],

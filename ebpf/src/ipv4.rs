@@ -40,7 +40,10 @@ pub(crate) fn parse<F: Frame>(frame: &F, offset: usize, flow: &mut Flow) -> Step
     if header_length < size_of::<Header>() {
         return Err(Malformed::Ipv4HeaderLength);
     }
-    let length = usize::from(u16::from_be(header.total_length));
+    let length = match u16::from_be(header.total_length) {
+        0 => big_length(frame, offset)?,
+        length => usize::from(length),
+    };
     if length < header_length || !frame.holds(offset + length) {
         // Where the options end behind the frame, that is the first damage.
         let options = frame.holds(offset + header_length);
@@ -57,6 +60,14 @@ pub(crate) fn parse<F: Frame>(frame: &F, offset: usize, flow: &mut Flow) -> Step
         return Ok(());
     }
     transport::parse(frame, offset + header_length, length - header_length, header.protocol, flow)
+}
+
+/// A packet that the host put together from many has no room for its length, and says 0 (`iph_totlen` in
+/// the kernel's `linux/ip.h`). Only generic mode sees those.
+#[inline(always)]
+fn big_length<F: Frame>(frame: &F, offset: usize) -> Result<usize, Malformed> {
+    let is_big = |length: &usize| *length > usize::from(u16::MAX);
+    frame.rest(offset).filter(is_big).ok_or(Malformed::Ipv4TotalLength)
 }
 
 #[inline(always)]

@@ -1,5 +1,7 @@
 //! The parser: one header a step, each through the one bounds-checking [`Frame::read`]. It is never
-//! stricter than the host on packets that the host would deliver, and never guesses behind damage.
+//! stricter than the host on packets that the host would deliver, and never guesses behind damage. Two
+//! things the host follows further: more tags ([`Malformed::VlanDepth`]) and more extension headers
+//! ([`Malformed::Ipv6ExtensionDepth`]). These are counted apart, and whoever shows counters warns of them.
 
 use sluice_ebpf_common::Malformed;
 
@@ -11,7 +13,7 @@ use crate::{
 /// A step's result: an error is the place of the damage.
 pub(crate) type Step = Result<(), Malformed>;
 
-/// No header begins behind this: 22 bytes of Ethernet and tags, 40 of IPv6, eight extension headers of at
+/// No header begins behind this: 46 bytes of Ethernet and tags, 40 of IPv6, eight extension headers of at
 /// most 2048 bytes. The largest offset that the verifier takes for packet access is 0xffff
 /// (`MAX_PACKET_OFF` in the kernel's `kernel/bpf/verifier.c`).
 pub(crate) const OFFSET_MASK: usize = 0x7fff;
@@ -23,7 +25,9 @@ const ETHERNET_HEADER: usize = 14;
 const VLAN_TAG: usize = 4;
 const ETHER_TYPE_8021Q: u16 = 0x8100;
 const ETHER_TYPE_8021AD: u16 = 0x88a8;
-const MAX_TAGS: usize = 2;
+/// The host knows no bound, but the verifier wants one.
+const MAX_TAGS: usize = 8;
+const MAX_TAGS_WITH_ID: usize = 2;
 
 /// Integers and arrays of them: every bit pattern is a value, so reading one from packet bytes is
 /// sound.
@@ -71,7 +75,7 @@ fn ethernet<F: Frame>(frame: &F, flow: &mut Flow) -> Step {
     let ether_type = be16(frame, ETHERNET_HEADER - 2).ok_or(Malformed::FrameTooShort)?;
     flow.ether_type = Some(ether_type);
     if is_tag(ether_type) {
-        return tagged(frame, ether_type, flow);
+        return tagged(frame, flow);
     }
     // Untagged frames have code of their own, in which the offset is a constant.
     network(frame, ETHERNET_HEADER, ether_type, flow)
@@ -82,23 +86,32 @@ fn is_tag(ether_type: u16) -> bool {
     ether_type == ETHER_TYPE_8021Q || ether_type == ETHER_TYPE_8021AD
 }
 
+/// Looks through two tags with a VLAN id, and through priority tags (id 0), of which the host takes off
+/// any number without a VLAN device.
 #[inline(always)]
-fn tagged<F: Frame>(frame: &F, outer: u16, flow: &mut Flow) -> Step {
-    let mut ether_type = outer;
+fn tagged<F: Frame>(frame: &F, flow: &mut Flow) -> Step {
     let mut offset = ETHERNET_HEADER;
-    let mut tag = 0;
-    while is_tag(ether_type) {
-        if tag == MAX_TAGS {
-            return Err(Malformed::VlanDepth);
-        }
+    let mut with_id = 0;
+    for tag in 0..MAX_TAGS {
         let [control, inner] = frame.read::<[u16; 2]>(offset).ok_or(Malformed::VlanTruncated)?;
-        flow.vlans[tag] = Some(u16::from_be(control) & 0x0fff);
-        ether_type = u16::from_be(inner);
+        let id = u16::from_be(control) & 0x0fff;
+        if id != 0 {
+            with_id += 1;
+        }
+        if with_id > MAX_TAGS_WITH_ID {
+            break;
+        }
+        if tag < flow.vlans.len() {
+            flow.vlans[tag] = Some(id);
+        }
+        let ether_type = u16::from_be(inner);
         flow.ether_type = Some(ether_type);
         offset += VLAN_TAG;
-        tag += 1;
+        if !is_tag(ether_type) {
+            return network(frame, offset, ether_type, flow);
+        }
     }
-    network(frame, offset, ether_type, flow)
+    Err(Malformed::VlanDepth)
 }
 
 #[inline(always)]

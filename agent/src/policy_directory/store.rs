@@ -108,12 +108,14 @@ impl Store {
 
     /// Replaces the store. After a crash at any point, the old one or the new one is there.
     pub fn save(&self, bytes: &[u8]) -> io::Result<()> {
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(directory)?;
         let temporary = self.path.with_file_name(LAST_GOOD_NEW_FILE);
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, &self.path)?;
-        File::open(self.path.parent().unwrap_or(Path::new("/")))?.sync_all()
+        File::open(directory)?.sync_all()
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use sluice_ipc::v1alpha1::InterfaceStatus;
+use sluice_testkit::{NetworkNamespace, wait_until};
 
 use crate::harness::{Agent, Node, Program, SOON, drops, interface, program};
 
@@ -139,7 +140,64 @@ fn counters_go_on_over_a_change_of_mode() {
     });
     assert_eq!(interface(&status, node.device()).unwrap().rules[0].packets, 10);
     node.assert_drops(9);
-    sluice_testkit::wait_until(SOON, "the drops to be counted", || {
+    wait_until(SOON, "the drops to be counted", || {
         interface(&agent.status(), node.device()).unwrap().rules[0].packets == 20
     });
+}
+
+#[test]
+fn an_interface_with_the_index_of_one_that_moved_away_is_programmed() {
+    let Some(node) = Node::new("index") else { return };
+    let away = NetworkNamespace::new("index-away").unwrap();
+    node.ip("link add late0 index 400 type veth peer name late1");
+    node.put("policy.yaml", drops("web", "late0", "Native", &[9]));
+    let agent = node.start();
+    let before = agent.wait_for_rules("late0", &["port-9"]);
+    let batch = format!(
+        "link set dev late0 netns {} name moved0\nlink add name late0 index 400 type veth peer name late2\n",
+        away.name()
+    );
+    fs::write(node.path("batch"), batch).unwrap();
+    node.ip(&format!("-batch {}", node.path("batch").display()));
+    agent.wait("the new interface", |status| {
+        interface(status, "late0").is_some_and(|late| late.link_id != 0 && late.link_id != before.link_id)
+    });
+    assert_eq!(on(&node, "late0").unwrap().mode, "Native");
+    assert_eq!(program(&away, "moved0"), None, "what has left is ours no more");
+}
+
+#[test]
+fn pins_that_somebody_removed_are_made_again() {
+    let Some(node) = Node::new("repin") else { return };
+    node.put("policy.yaml", drops("web", node.device(), "Native", &[9]));
+    let mut agent = node.start();
+    let before = agent.wait_for_rules(node.device(), &["port-9"]);
+    let folder = node.pin_path().join(before.ifindex.to_string());
+    fs::remove_file(folder.join("link")).unwrap();
+    let after = agent.wait_for_rules(node.device(), &["port-9"]);
+    assert_eq!((after.link_id, after.program_id), (before.link_id, before.program_id));
+    assert!(folder.join("link").exists());
+    for entry in fs::read_dir(&folder).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    fs::remove_dir(&folder).unwrap();
+    agent.wait_for_rules(node.device(), &["port-9"]);
+    node.put("policy.yaml", drops("web", node.device(), "Native", &[9, 10]));
+    agent.wait_for_rules(node.device(), &["port-9", "port-10"]);
+    agent.kill();
+    node.assert_drops(10);
+    let agent = node.start();
+    assert_eq!(agent.wait_for_rules(node.device(), &["port-9", "port-10"]).link_id, before.link_id);
+}
+
+#[test]
+fn a_state_directory_that_somebody_removed_is_made_again() {
+    let Some(node) = Node::new("state-gone") else { return };
+    node.put("policy.yaml", drops("web", node.device(), "Native", &[9]));
+    let agent = node.start();
+    agent.wait_for_rules(node.device(), &["port-9"]);
+    fs::remove_dir_all(node.path("state")).unwrap();
+    node.put("policy.yaml", drops("web", node.device(), "Native", &[10]));
+    agent.wait_for_rules(node.device(), &["port-10"]);
+    wait_until(SOON, "the last good policies", || node.path("state/last-good.json").exists());
 }

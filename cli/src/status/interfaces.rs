@@ -96,6 +96,14 @@ fn remarks(f: &mut Formatter<'_>, interface: &InterfaceStatus) -> fmt::Result {
         "" | "Verified" => {}
         other => writeln!(f, "  {name}: {}", clean(other))?,
     }
+    for unparsed in interface.malformed.iter().filter(|counter| is_unparsed(&counter.reason)) {
+        writeln!(
+            f,
+            "  {name}: warning: {} packets passed that rules could not look into, because they have too many headers ({})",
+            unparsed.packets,
+            clean(&unparsed.reason)
+        )?;
+    }
     match (interface.reason.as_str(), interface.message.as_str()) {
         ("", "") => {}
         (reason, "") => writeln!(f, "  {name}: {}", clean(reason))?,
@@ -106,6 +114,11 @@ fn remarks(f: &mut Formatter<'_>, interface: &InterfaceStatus) -> fmt::Result {
         writeln!(f, "    fix: {}", clean(&interface.remedy))?;
     }
     Ok(())
+}
+
+/// The host may deliver such packets; what is malformed in other ways it drops.
+fn is_unparsed(reason: &str) -> bool {
+    matches!(reason, "VlanDepth" | "Ipv6ExtensionDepth")
 }
 
 /// Interfaces by the reason for which their time per packet is not known. One reason usually

@@ -214,6 +214,21 @@ impl Attachment {
         crate::counters::read(&map, self.ifindex)
     }
 
+    /// Pins the link again where somebody has removed its pin: without one, it ends with this process.
+    /// What else is gone comes back with the next swap, which is then due.
+    pub fn pin_again(&mut self) -> Result<(), Error> {
+        let path = self.folder.join(LINK);
+        if !path.exists() {
+            fs::create_dir_all(&self.folder).map_err(|source| Error::io("make", &self.folder, source))?;
+            sys::object_pin(self.link.as_fd(), &path).map_err(|source| Error::io("pin", &path, source))?;
+        }
+        if self.program.as_ref().is_some_and(|pin| !self.folder.join(pin).exists()) {
+            self.program = None;
+            self.slots = RuleSlots::open(&self.folder.join(rule_names_name()), self.ifindex)?;
+        }
+        Ok(())
+    }
+
     /// Whether the program in force counts where [`Self::counters`] reads: one that a build with another
     /// layout loaded does not.
     #[must_use]

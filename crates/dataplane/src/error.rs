@@ -70,12 +70,6 @@ pub enum Error {
         /// Why it could not be put back.
         source: Box<Error>,
     },
-    /// The link has its interface, but the interface does not show the link's program.
-    #[error("interface {ifindex} does not show the program that its link runs")]
-    Hidden {
-        /// The interface.
-        ifindex: u32,
-    },
     /// Something is pinned for the interface that should have been adopted.
     #[error("{path}: a link is pinned there already; it is left alone")]
     AlreadyPinned {

@@ -65,27 +65,31 @@ pub fn refuse_duplicates(files: &mut [(String, ParsedFile)]) {
         }
     }
     for (name, places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
-        let others: Vec<String> = places.iter().map(|(file_index, _)| files[*file_index].0.clone()).collect();
-        for (position, (file_index, document_index)) in places.into_iter().enumerate() {
+        let mut by_file: BTreeMap<String, usize> = BTreeMap::new();
+        for (file_index, _) in &places {
+            *by_file.entry(files[*file_index].0.clone()).or_default() += 1;
+        }
+        for (file_index, document_index) in places {
             let (file, parsed) = &mut files[file_index];
-            let finding = duplicate(&name, file, position, &others);
-            let document = &mut parsed.documents[document_index];
-            let problem = finding.into_problem(file, Some(&name));
-            match &mut document.result {
-                Ok(_) => document.result = Err(vec![problem]),
+            let problem = duplicate(&name, file, &by_file).into_problem(file, Some(&name));
+            match &mut parsed.documents[document_index].result {
+                result @ Ok(_) => *result = Err(vec![problem]),
                 Err(problems) => problems.push(problem),
             }
         }
     }
 }
 
-fn duplicate(name: &str, file: &str, position: usize, files: &[String]) -> Finding {
-    let mut others: Vec<&str> = Vec::new();
-    for (_, other) in files.iter().enumerate().filter(|(index, _)| *index != position) {
-        let words = if other == file { "another document of this file" } else { other.as_str() };
-        if !others.contains(&words) {
-            others.push(words);
-        }
+/// So many files are named that share a name; who has more sees the rest once these are mended.
+const NAMED_FILES: usize = 3;
+
+fn duplicate(name: &str, file: &str, by_file: &BTreeMap<String, usize>) -> Finding {
+    let here = (by_file.get(file) > Some(&1)).then(|| "another document of this file".to_owned());
+    let elsewhere = by_file.keys().filter(|other| *other != file);
+    let mut others: Vec<String> = here.into_iter().chain(elsewhere.take(NAMED_FILES).cloned()).collect();
+    let more = (by_file.len() - 1).saturating_sub(NAMED_FILES);
+    if more > 0 {
+        others.push(format!("{more} more files"));
     }
     Finding::new(
         "metadata.name",

@@ -172,3 +172,28 @@ fn igmp_is_not_looked_into() {
     assert_eq!(oracle::read(&frame), None);
     assert_eq!(known(&frame).protocol, Some(2));
 }
+
+/// What the host put together from many packets is too long for the length field, which is then 0.
+#[test]
+fn a_packet_of_more_than_65535_bytes_says_no_length() {
+    let frame = |payload: usize| {
+        let mut frame = ipv4(UDP, &UDP_TO_9);
+        frame[16..18].copy_from_slice(&[0, 0]);
+        frame.resize(14 + 20 + payload, 0);
+        frame
+    };
+    let flow = parsed(&frame(70_000));
+    assert_eq!((flow.destination_port, flow.l3_length), (Some(9), Some(70_020)));
+    assert_eq!(parsed(&frame(1_000)).malformed, Some(Malformed::Ipv4TotalLength));
+}
+
+/// The host takes off any number of priority tags; the parser looks through eight tags.
+#[test]
+fn priority_tags_do_not_hide_a_packet() {
+    let untagged = ipv4(UDP, &UDP_TO_9);
+    let tagged = |tags: usize| [&untagged[..12], &[0x81, 0, 0xe0, 0].repeat(tags), &untagged[12..]].concat();
+    for tags in 0..=8 {
+        assert_eq!(known(&tagged(tags)).destination_port, Some(9), "{tags} tags");
+    }
+    assert_eq!(parsed(&tagged(9)).malformed, Some(Malformed::VlanDepth));
+}
