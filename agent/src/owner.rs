@@ -110,9 +110,9 @@ fn log_new_problems(before: &Snapshot, now: &Snapshot) {
     {
         warn!("{problem}; what is in force stays");
     }
-    let known: BTreeSet<String> = all_problems(before).map(ToString::to_string).collect();
-    let new: BTreeSet<String> =
-        all_problems(now).map(ToString::to_string).filter(|problem| !known.contains(problem)).collect();
+    let words = |problem: &Problem| format!("{}: {problem}", problem.reason);
+    let known: BTreeSet<String> = all_problems(before).map(words).collect();
+    let new: BTreeSet<String> = all_problems(now).map(words).filter(|words| !known.contains(words)).collect();
     for problem in new.iter().take(LOGGED_PROBLEMS) {
         warn!("refused: {problem}");
     }

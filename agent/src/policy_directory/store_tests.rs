@@ -79,22 +79,30 @@ async fn a_stored_policy_that_is_no_longer_valid_is_named() {
 async fn a_store_that_cannot_be_written_is_reported_and_tried_again() {
     let mut fixture = Fixture::new();
     let (state, away) = (fixture.root.path().join("state"), fixture.root.path().join("away"));
-    fs::rename(&state, &away).unwrap();
+    let take_away = || {
+        fs::rename(&state, &away).unwrap();
+        fs::write(&state, "in the way").unwrap();
+    };
+    let bring_back = || {
+        fs::remove_file(&state).unwrap();
+        fs::rename(&away, &state).unwrap();
+    };
+    take_away();
     fixture.write("a.yaml", good("a", 1));
     assert_eq!(fixture.directory.read().store_problem, None);
     let snapshot = fixture.changed().await;
     assert!(snapshot.store_problem.unwrap().contains("cannot keep"), "told without a change");
-    fs::rename(&away, &state).unwrap();
+    bring_back();
     fixture.put("a.yaml", good("a", 2));
     fixture.until(&[("a", 2)]).await;
     fixture.settle().await;
     assert_eq!(fixture.directory.read().store_problem, None);
     assert!(state.join("last-good.json").exists());
-    fs::rename(&state, &away).unwrap();
+    take_away();
     fixture.directory.retry = A_WHILE;
     fixture.put("a.yaml", good("a", 3));
     while fixture.changed().await.store_problem.is_none() {}
-    fs::rename(&away, &state).unwrap();
+    bring_back();
     while fixture.changed().await.store_problem.is_some() {}
     assert!(fs::read_to_string(state.join("last-good.json")).unwrap().contains("\"3\""), "saved by itself");
 }
