@@ -8,10 +8,11 @@ use std::{
     os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt},
     path::{Path, PathBuf},
     process,
+    time::Duration,
 };
 
 use tokio::net::{UnixListener, UnixStream};
-use tokio_stream::wrappers::UnixListenerStream;
+use tokio_stream::{Stream, StreamExt as _, wrappers::UnixListenerStream};
 
 use crate::Error;
 
@@ -20,7 +21,7 @@ use crate::Error;
 ///
 /// Two agents that start in the same instant could both find the same stale socket: whoever calls
 /// this must hold the agent's lock.
-pub async fn listen(socket: &Path) -> Result<UnixListenerStream, Error> {
+pub async fn listen(socket: &Path) -> Result<impl Stream<Item = io::Result<UnixStream>> + use<>, Error> {
     let (Some(folder), Some(_)) = (socket.parent(), socket.file_name()) else {
         return Err(Error::BadPath { socket: socket.to_path_buf() });
     };
@@ -35,7 +36,15 @@ pub async fn listen(socket: &Path) -> Result<UnixListenerStream, Error> {
     let listener = UnixListener::bind(&unnamed).map_err(failed("bind a socket"))?;
     fs::set_permissions(&unnamed, Permissions::from_mode(0o600)).map_err(failed("set its mode"))?;
     fs::rename(&unnamed, socket).map_err(failed("put it in its place"))?;
-    Ok(UnixListenerStream::new(listener))
+    Ok(UnixListenerStream::new(listener).then(pause_after_error))
+}
+
+/// While no descriptor is free, the next attempt fails at once as well: without a pause, that is a loop.
+async fn pause_after_error(accepted: io::Result<UnixStream>) -> io::Result<UnixStream> {
+    if accepted.is_err() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    accepted
 }
 
 async fn refuse_what_is_not_ours(socket: &Path) -> Result<(), Error> {

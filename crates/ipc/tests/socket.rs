@@ -87,7 +87,7 @@ async fn a_live_socket_is_refused_and_goes_on_working() {
     let folder = TempDir::new().unwrap();
     let socket = folder.path().join("agent.sock");
     let server = serve(&socket).await;
-    let error = listen(&socket).await.unwrap_err();
+    let error = listen(&socket).await.err().unwrap();
     assert!(matches!(error, Error::InUse { .. }), "{error}");
     assert!(error.to_string().contains("another agent listens there already"), "{error}");
     assert_eq!(ask(&socket, 9).await, 9);
@@ -99,7 +99,7 @@ async fn a_regular_file_is_refused_and_left_alone() {
     let folder = TempDir::new().unwrap();
     let socket = folder.path().join("agent.sock");
     fs::write(&socket, "precious").unwrap();
-    let error = listen(&socket).await.unwrap_err();
+    let error = listen(&socket).await.err().unwrap();
     assert!(error.to_string().contains("there is a regular file at this path"), "{error}");
     assert_eq!(fs::read_to_string(&socket).unwrap(), "precious");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -112,7 +112,7 @@ async fn a_symbolic_link_is_refused_and_left_alone() {
     // Even when it leads to a stale socket: whoever made the link chose the target.
     drop(UnixListener::bind(&target).unwrap());
     symlink(&target, &socket).unwrap();
-    let error = listen(&socket).await.unwrap_err();
+    let error = listen(&socket).await.err().unwrap();
     assert!(error.to_string().contains("there is a symbolic link at this path"), "{error}");
     assert_eq!(fs::read_link(&socket).unwrap(), target);
     assert!(fs::symlink_metadata(&target).unwrap().file_type().is_socket());
@@ -126,7 +126,7 @@ async fn a_client_reconnects_to_a_restarted_agent() {
     let mut client = connect(&socket).await.unwrap();
     client.status(StatusRequest::default()).await.unwrap();
     first.abort();
-    assert!(first.await.unwrap_err().is_cancelled());
+    assert!(first.await.err().unwrap().is_cancelled());
     let second = serve(&socket).await;
     // The first call may still meet the closed connection.
     let reply = match client.status(StatusRequest { sample_milliseconds: 3 }).await {
@@ -141,7 +141,7 @@ async fn a_client_reconnects_to_a_restarted_agent() {
 async fn errors_of_connect_name_the_path_and_what_to_do() {
     let folder = TempDir::new().unwrap();
     let socket = folder.path().join("absent.sock");
-    let error = connect(&socket).await.unwrap_err();
+    let error = connect(&socket).await.err().unwrap();
     assert_eq!(
         error.to_string(),
         format!("cannot reach the agent: there is no socket at {}", socket.display())
@@ -152,7 +152,7 @@ async fn errors_of_connect_name_the_path_and_what_to_do() {
 #[tokio::test]
 async fn errors_of_listen_name_the_path() {
     for path in ["", "/", "/proc/nowhere/agent.sock"] {
-        let error = listen(Path::new(path)).await.unwrap_err();
+        let error = listen(Path::new(path)).await.err().unwrap();
         assert!(error.to_string().starts_with(&format!("cannot listen on {path}: ")), "{error}");
     }
 }
