@@ -75,8 +75,8 @@ impl Interface {
 
     /// Whether the rules in force are those that should be.
     pub fn is_programmed(&self) -> bool {
-        let rules = |plan: &Option<InterfacePlan>| plan.as_ref().map(|plan| plan.rules.clone());
-        self.mode.is_some() && rules(&self.in_force) == rules(&self.wanted)
+        let in_force = self.in_force.as_ref().map(|plan| &plan.rules);
+        self.mode.is_some() && in_force == self.wanted.as_ref().map(|plan| &plan.rules)
     }
 
     /// What to do next for `plan`.
@@ -241,7 +241,6 @@ impl Interface {
                 Attempted::Attached { attachment, refused } => {
                     self.attachment = Some(attachment);
                     self.in_force = Some(plan.clone());
-                    self.made_way = false;
                     note(context, Answer::new(plan.mode, true, refused, facts));
                     self.read_link(context).await?;
                     info!(interface = %facts.name, mode = self.mode_name(), "attached");

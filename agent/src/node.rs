@@ -142,6 +142,8 @@ impl Node {
             above(links, facts).filter(|link| link.xdp.is_some()).map(|link| link.ifindex).collect();
         let Some(interface) = self.interfaces.get_mut(&plan.ifindex) else { return false };
         let step = interface.step(&self.answers, plan, facts, cause);
+        // Settled: when the mode is to change again, way may be made again.
+        interface.made_way &= step != Step::Update;
         if above.is_empty() || !matches!(step, Step::Attach | Step::ChangeMode { .. }) {
             return true;
         }

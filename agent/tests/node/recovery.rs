@@ -97,12 +97,15 @@ fn the_mode_of_a_port_changes_under_a_bridge_with_our_program() {
     node.put("port.yaml", drops("port", "late0", "Generic", &[9]));
     let agent = node.start();
     agent.wait_for_rules("late0", &["port-9"]);
-    node.put("port.yaml", drops("port", "late0", "Native", &[9]));
-    agent.wait("native on the port", |status| {
-        interface(status, "late0").is_some_and(|port| port.mode_in_force == "Native")
-    });
-    agent.wait_for_rules("bridge0", &["port-9"]);
-    assert_eq!((on(&node, "late0").unwrap().mode, on(&node, "bridge0").unwrap().mode), ("Native", "Generic"));
+    // More than once: each change makes way anew.
+    for mode in ["Native", "Generic", "Native"] {
+        node.put("port.yaml", drops("port", "late0", mode, &[9]));
+        agent.wait("the mode of the port", |status| {
+            interface(status, "late0").is_some_and(|port| port.mode_in_force == mode)
+        });
+        agent.wait_for_rules("bridge0", &["port-9"]);
+        assert_eq!((on(&node, "late0").unwrap().mode, on(&node, "bridge0").unwrap().mode), (mode, "Generic"));
+    }
 }
 
 #[test]
