@@ -81,6 +81,6 @@ impl Fixture {
 
 /// The policies in force, each with its first port.
 pub fn in_force(snapshot: &Snapshot) -> Vec<(&str, u16)> {
-    let port = |policy: &sluice_policy::Policy| policy.rules[0].matcher.destination_ports[0].first;
+    let port = |policy: &sluice_policy::Policy| policy.rules[0].matcher.fields.destination_ports[0].first;
     snapshot.policies.iter().map(|policy| (policy.name.as_str(), port(policy))).collect()
 }

@@ -183,7 +183,7 @@ fn judge(plan: &InterfacePlan, packets: &[Packet]) -> TestCaseResult {
 }
 
 fn outcome(plan: &InterfacePlan, verdict: &Verdict) -> Outcome {
-    match verdict.decided_by.map(|rule| plan.rules[rule].action) {
+    match verdict.decided_by.map(|rule| plan.rules[rule].action.clone()) {
         None => Outcome::PassNoMatch,
         Some(Action::Drop) => Outcome::DropRule,
         Some(_) => Outcome::PassRule,

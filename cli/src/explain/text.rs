@@ -50,7 +50,7 @@ impl ReportText<'_> {
             writeln!(f, "{before} {}", clean(&words::selector(selector)))?;
         }
         let rows = policy.rules.iter().map(|rule| {
-            vec![rule.name.clone(), words::matcher(&rule.matcher), words::action(rule.action).to_owned()]
+            vec![rule.name.clone(), words::matcher(&rule.matcher), words::action(&rule.action).to_owned()]
         });
         let width = self.width.map(|width| width.saturating_sub(3));
         indent(f, &table(&["RULE", "PACKETS", "ACTION"], rows.collect(), width))?;

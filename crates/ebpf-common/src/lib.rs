@@ -4,6 +4,7 @@
 
 mod counters;
 mod malformed;
+pub mod prefixes;
 mod tables;
 
 pub use counters::{Counter, Counters, OUTCOMES, Outcome};

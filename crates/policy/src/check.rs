@@ -9,13 +9,13 @@ mod protocol;
 mod rules;
 
 use serde_json::Value;
-use sluice_api::Mode;
+use sluice_api::{Enforcement, Mode};
 
 pub(crate) use protocol::has_ports;
 pub use protocol::protocol_name;
 
 use crate::problem::{Finding, Findings, Reason};
-use crate::{Policy, schema};
+use crate::{Failsafe, Policy, schema};
 
 /// Most problems of one document that are listed.
 const MAX_FINDINGS: usize = 100;
@@ -43,7 +43,18 @@ pub(crate) fn policy(file: &str, document: &Value) -> Result<Policy, Vec<Finding
     let priority = spec["priority"].as_i64().and_then(|priority| i32::try_from(priority).ok());
     let priority = priority.unwrap_or(sluice_api::DEFAULT_PRIORITY);
     let document = without_status(document);
-    Ok(Policy { name, file: file.to_owned(), document, priority, mode, interfaces, rules })
+    Ok(Policy {
+        name,
+        file: file.to_owned(),
+        document,
+        priority,
+        mode,
+        enforcement: Enforcement::Enforce,
+        default_action: None,
+        failsafe: Failsafe::default(),
+        interfaces,
+        rules,
+    })
 }
 
 fn mode_of(mode: &Value) -> Mode {

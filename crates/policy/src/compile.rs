@@ -181,7 +181,7 @@ fn planned(policy: &Policy) -> impl Iterator<Item = PlannedRule> {
     policy.rules.iter().map(|rule| PlannedRule {
         policy: policy.name.clone(),
         rule: rule.name.clone(),
-        action: rule.action,
+        action: rule.action.clone(),
         matcher: rule.matcher.clone(),
     })
 }

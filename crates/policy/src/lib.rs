@@ -2,10 +2,13 @@
 //! no clock, no async, no client. The agent, the CLI and the tests use the same functions.
 #![forbid(unsafe_code)]
 
+mod action;
 pub mod attach;
 mod check;
 mod compile;
 mod facts;
+pub mod failsafe;
+mod matcher;
 mod names;
 mod parse;
 mod pattern;
@@ -18,13 +21,19 @@ mod select;
 mod tables;
 mod yaml;
 
+pub use action::{Action, Mark, RateLimit, RateUnit, SourcePrefix, Steer};
 pub use check::protocol_name;
 pub use compile::compile;
 pub use facts::{Channels, LinkFacts, Master};
+pub use failsafe::Failsafe;
+pub use matcher::{
+    Fields, FragmentPart, FrameKind, IcmpRange, IpVersion, LengthRange, Matcher, PortRange, SetReference,
+    TcpFlags,
+};
 pub use names::is_policy_file;
 pub use parse::{Document, MAX_FILE_BYTES, ParsedFile, parse_document, parse_file, refuse_duplicates};
 pub use pattern::NamePattern;
 pub use plan::{Conflict, InterfacePlan, NodePlan, PlannedRule, PolicyReport, Skipped, Warning};
-pub use policy::{Action, InterfaceSelector, Matcher, Policy, PortRange, Rule};
+pub use policy::{InterfaceSelector, Policy, Rule};
 pub use problem::{Problem, Reason};
-pub use sluice_api::Mode;
+pub use sluice_api::{DefaultAction, Enforcement, Mode};

@@ -8,7 +8,7 @@ use sluice_ebpf_common::Tables;
 use crate::{Action, Matcher, Mode};
 
 /// What should be in force on a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodePlan {
     /// By interface, in the order in which they are to be attached: a device comes before the
@@ -21,7 +21,7 @@ pub struct NodePlan {
 }
 
 /// What should be in force on one interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InterfacePlan {
     /// Interface index.
@@ -39,7 +39,7 @@ pub struct InterfacePlan {
 }
 
 /// A rule on an interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedRule {
     /// Name of the policy.
@@ -115,9 +115,12 @@ impl InterfacePlan {
             digest_text(&mut hash, &rule.policy);
             digest_text(&mut hash, &rule.rule);
             digest_text(&mut hash, rule.action.as_str());
-            digest_text(&mut hash, &rule.matcher.protocol.map_or(String::new(), |number| number.to_string()));
-            hash.update((rule.matcher.destination_ports.len() as u64).to_le_bytes());
-            for range in &rule.matcher.destination_ports {
+            digest_text(
+                &mut hash,
+                &rule.matcher.fields.protocol.map_or(String::new(), |number| number.to_string()),
+            );
+            hash.update((rule.matcher.fields.destination_ports.len() as u64).to_le_bytes());
+            for range in &rule.matcher.fields.destination_ports {
                 hash.update(range.first.to_le_bytes());
                 hash.update(range.last.to_le_bytes());
             }

@@ -1,12 +1,9 @@
 //! A policy that has been checked: whoever holds one need not check again.
 
-use std::fmt;
-
-use serde::Serialize;
 use serde_json::Value;
-use sluice_api::Mode;
+use sluice_api::{DefaultAction, Enforcement, Mode};
 
-use crate::NamePattern;
+use crate::{Action, Failsafe, Matcher, NamePattern};
 
 /// A checked policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +18,12 @@ pub struct Policy {
     pub priority: i32,
     /// How it wants to be attached.
     pub mode: Mode,
+    /// Whether its verdicts are carried out.
+    pub enforcement: Enforcement,
+    /// What happens to packets that no rule of it matched; absent: the next policy decides.
+    pub default_action: Option<DefaultAction>,
+    /// Changes to the built-in failsafe.
+    pub failsafe: Failsafe,
     /// Interfaces: any entry selects.
     pub interfaces: Vec<InterfaceSelector>,
     /// Rules in order.
@@ -39,7 +42,7 @@ pub struct InterfaceSelector {
 }
 
 /// One rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Its name, unique in the policy.
     pub name: String,
@@ -47,78 +50,4 @@ pub struct Rule {
     pub matcher: Matcher,
     /// What it does.
     pub action: Action,
-}
-
-/// What a rule does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-pub enum Action {
-    /// Drop the packet.
-    Drop,
-    /// Pass the packet to the network stack.
-    Pass,
-    /// Count and go on.
-    Count,
-}
-
-impl Action {
-    /// The name as it is written in a policy.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Drop => "Drop",
-            Self::Pass => "Pass",
-            Self::Count => "Count",
-        }
-    }
-
-    /// Whether the first rule with this action that matches decides about the packet.
-    #[must_use]
-    pub const fn is_terminal(self) -> bool {
-        matches!(self, Self::Drop | Self::Pass)
-    }
-}
-
-/// What a rule matches: all that is given.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Matcher {
-    /// IP protocol number; absent: any, or none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<u8>,
-    /// Destination ports, any of them; empty: any, or none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub destination_ports: Vec<PortRange>,
-}
-
-/// Ports from first to last, both included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortRange {
-    /// First port.
-    pub first: u16,
-    /// Last port; not below `first`.
-    pub last: u16,
-}
-
-impl PortRange {
-    /// Whether `port` is in the range.
-    #[must_use]
-    pub const fn contains(self, port: u16) -> bool {
-        self.first <= port && port <= self.last
-    }
-}
-
-impl fmt::Display for PortRange {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.first == self.last {
-            write!(formatter, "{}", self.first)
-        } else {
-            write!(formatter, "{}-{}", self.first, self.last)
-        }
-    }
-}
-
-impl Serialize for PortRange {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
 }

@@ -42,10 +42,10 @@ pub fn evaluate(rules: &[PlannedRule], packet: PacketFields) -> Verdict {
 /// Whether a rule matches: what it reads must be there and fit.
 #[must_use]
 pub fn matches(matcher: &Matcher, packet: PacketFields) -> bool {
-    let protocol_fits = matcher.protocol.is_none() || matcher.protocol == packet.protocol;
-    let port_fits = matcher.destination_ports.is_empty()
+    let protocol_fits = matcher.fields.protocol.is_none() || matcher.fields.protocol == packet.protocol;
+    let port_fits = matcher.fields.destination_ports.is_empty()
         || packet
             .destination_port
-            .is_some_and(|port| matcher.destination_ports.iter().any(|range| range.contains(port)));
+            .is_some_and(|port| matcher.fields.destination_ports.iter().any(|range| range.contains(port)));
     protocol_fits && port_fits
 }

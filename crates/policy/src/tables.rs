@@ -22,9 +22,10 @@ pub(crate) fn build(rules: &[PlannedRule], slots: &[u16]) -> Box<Tables> {
             Action::Drop => tables.drop |= bit,
             Action::Pass => tables.pass |= bit,
             Action::Count => tables.count |= bit,
+            _ => {}
         }
-        add_protocol(&mut tables, bit, rule.matcher.protocol);
-        if rule.matcher.destination_ports.is_empty() {
+        add_protocol(&mut tables, bit, rule.matcher.fields.protocol);
+        if rule.matcher.fields.destination_ports.is_empty() {
             tables.destination_port_unknown |= bit;
         } else {
             tables.fields |= FIELD_DESTINATION_PORT;
@@ -98,10 +99,10 @@ fn bounds(rules: &[&Matcher]) -> (u64, BTreeMap<u16, Vec<(usize, i32)>>) {
     let mut vector = 0;
     let mut bounds: BTreeMap<u16, Vec<(usize, i32)>> = BTreeMap::from([(0, Vec::new())]);
     for (rule, matcher) in rules.iter().take(MAX_RULES).enumerate() {
-        if matcher.destination_ports.is_empty() {
+        if matcher.fields.destination_ports.is_empty() {
             vector |= 1 << rule;
         }
-        for range in &matcher.destination_ports {
+        for range in &matcher.fields.destination_ports {
             bounds.entry(range.first).or_default().push((rule, 1));
             if let Some(behind) = range.last.checked_add(1) {
                 bounds.entry(behind).or_default().push((rule, -1));

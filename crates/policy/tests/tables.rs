@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 use sluice_ebpf_common::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, MAX_RULES, Tables};
 use sluice_policy::reference::{PacketFields, Verdict, evaluate};
-use sluice_policy::{Action, InterfacePlan, Matcher, Mode, PlannedRule, PortRange};
+use sluice_policy::{Action, Fields, InterfacePlan, Matcher, Mode, PlannedRule, PortRange};
 
 fn plan(rules: Vec<(Action, Option<u8>, Vec<PortRange>)>) -> InterfacePlan {
     let rules =
@@ -13,7 +13,10 @@ fn plan(rules: Vec<(Action, Option<u8>, Vec<PortRange>)>) -> InterfacePlan {
             policy: "p".to_owned(),
             rule: format!("r{index}"),
             action,
-            matcher: Matcher { protocol, destination_ports },
+            matcher: Matcher {
+                fields: Fields { protocol, destination_ports, ..Fields::default() },
+                not: None,
+            },
         });
     InterfacePlan {
         ifindex: 1,
@@ -159,7 +162,7 @@ fn the_digest_names_the_rules_and_nothing_else() {
     changed.rules.swap(0, 1);
     assert_ne!(changed.digest(), plan.digest());
     let mut changed = plan.clone();
-    changed.rules[0].matcher.destination_ports[0].last = 10;
+    changed.rules[0].matcher.fields.destination_ports[0].last = 10;
     assert_ne!(changed.digest(), plan.digest());
     let mut changed = plan.clone();
     changed.rules[1].action = Action::Count;

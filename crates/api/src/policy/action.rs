@@ -159,7 +159,7 @@ pub struct Steer {
 }
 
 /// How a packet finds its CPU.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum SteerAlgorithm {
     /// By addresses, protocol and ports: one flow stays on one CPU.
     #[default]

@@ -8,7 +8,7 @@ use sluice_ebpf_common::{MAX_RULES, PORT_CLASSES};
 use super::{names, ports, protocol};
 use crate::problem::{Finding, Findings, Reason, quote};
 use crate::tables::PortClasses;
-use crate::{Action, Matcher, PortRange, Rule};
+use crate::{Action, Fields, Matcher, PortRange, Rule};
 
 /// Reads `spec.rules`. A rule with a problem is left out of the result.
 pub(super) fn check(list: &Value, findings: &mut Findings) -> Vec<Rule> {
@@ -118,7 +118,7 @@ fn matcher(path: &str, value: &Value, findings: &mut Findings) -> Matcher {
         }
     }
     let protocol = protocol.and_then(|result| result.map_err(|finding| findings.push(finding)).ok());
-    Matcher { protocol, destination_ports }
+    Matcher { fields: Fields { protocol, destination_ports, ..Fields::default() }, not: None }
 }
 
 fn destination_ports(path: &str, list: &Value, findings: &mut Findings) -> Vec<PortRange> {
