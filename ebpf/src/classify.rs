@@ -1,56 +1,326 @@
 //! Bit vectors: AND what each field accepts, take the lowest bit. See [`Tables`] for the layout.
 
-use sluice_ebpf_common::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, MAX_RULES, RULE_SLOTS, Tables};
+use sluice_ebpf_common::{
+    Tables,
+    prefixes::MAX_LISTS,
+    tables::{Entry, Field, MAX_BITS, MAX_ENTRIES, MAX_EXTRA, MAX_RUNS, Runs, WORDS, frame},
+};
 
-use crate::flow::Flow;
+use crate::{
+    address::{fixed_class, live_lists, live_version},
+    flow::{Flow, Fragment},
+    walk::Environment,
+};
 
-/// The first terminal rule that matched, and the counting rules before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Match {
-    /// Bit of the terminal rule, or 0.
-    pub terminal: u64,
-    /// Bits of the Count rules that matched before it.
-    pub counting: u64,
+/// What a packet's values add to the wild vectors: by field, the number of an entry. (Entries themselves would fill the
+/// stack, of which the kernel gives 512 bytes.)
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Accepted {
+    frame: u16,
+    protocol: u16,
+    source_port: u16,
+    destination_port: u16,
+    source: u16,
+    destination: u16,
+    tcp_flags: u16,
+    icmp: u16,
+    vlan: u16,
+    length: u16,
 }
 
-/// Finds the rules that match `flow`.
+/// Looks every field up that some rule reads. `accepted` must be memory of a map: the verifier then forgets which fields
+/// were known, and does not follow every combination of them through all that comes.
 #[inline(always)]
-#[must_use]
-pub fn classify(tables: &Tables, flow: &Flow) -> Match {
-    let bits = matching(tables, flow);
-    let stop = bits & (tables.drop | tables.pass);
-    let terminal = stop.isolate_lowest_one();
-    // The bits below the terminal one; all of them where there is none.
-    Match { terminal, counting: bits & tables.count & terminal.wrapping_sub(1) }
-}
-
-#[inline(always)]
-fn matching(tables: &Tables, flow: &Flow) -> u64 {
-    // Bits without a rule have no action either, and fall out with it.
-    let mut bits = u64::MAX;
-    if tables.fields & FIELD_PROTOCOL != 0 {
-        bits &= match flow.protocol {
-            Some(protocol) => tables.protocol[usize::from(protocol)],
-            None => tables.protocol_unknown,
-        };
+pub fn accept<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, accepted: &mut Accepted) {
+    let uses = |field: Field| tables.fields & field.bit() != 0;
+    *accepted = Accepted::NOTHING;
+    if uses(Field::Frame) {
+        accepted.frame = tables.frame[usize::from(frame_index(flow)) & (frame::COUNT - 1)];
     }
-    if tables.fields & FIELD_DESTINATION_PORT != 0 {
-        bits &= match flow.destination_port {
-            Some(port) => {
-                let class = tables.destination_port_class[usize::from(port)];
-                tables.destination_port[usize::from(class)]
+    if uses(Field::Protocol)
+        && let Some(protocol) = flow.protocol
+    {
+        accepted.protocol = tables.protocol[usize::from(protocol)];
+    }
+    if uses(Field::SourcePort)
+        && let Some(port) = flow.source_port
+    {
+        accepted.source_port = run(&tables.source_port, port);
+    }
+    if uses(Field::DestinationPort)
+        && let Some(port) = flow.destination_port
+    {
+        accepted.destination_port = run(&tables.destination_port, port);
+    }
+    if uses(Field::TcpFlags)
+        && let Some(flags) = flow.tcp_flags
+    {
+        accepted.tcp_flags = tables.tcp_flags[usize::from(flags)];
+    }
+    if uses(Field::Icmp)
+        && let Some([kind, code]) = flow.icmp
+    {
+        accepted.icmp = run(&tables.icmp, u16::from_be_bytes([kind, code]));
+    }
+    if uses(Field::Vlan)
+        && let Some(id) = flow.vlans[0]
+    {
+        accepted.vlan = tables.vlan[usize::from(id) & 0xfff];
+    }
+    if uses(Field::Length)
+        && let Some(length) = flow.l3_length
+    {
+        let number = if length > 0xffff { tables.length_beyond as u16 } else { run(&tables.length, length as u16) };
+        accepted.length = number;
+    }
+    addresses(tables, flow, environment, accepted);
+}
+
+#[inline(always)]
+fn addresses<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, accepted: &mut Accepted) {
+    let uses = |field: Field| tables.fields & field.bit() != 0;
+    if uses(Field::SourceSet) {
+        environment.merged(SOURCE).summary = 0;
+    }
+    if uses(Field::DestinationSet) {
+        environment.merged(DESTINATION).summary = 0;
+    }
+    let Some(version) = flow.ip_version else { return };
+    let class_entry = |base: u32, class: u32| base.wrapping_add(class) as u16;
+    if uses(Field::Source)
+        && let Some(source) = &flow.source
+    {
+        accepted.source = class_entry(tables.source_classes, fixed_class(environment.fixed(), version, source));
+    }
+    if uses(Field::Destination)
+        && let Some(destination) = &flow.destination
+    {
+        accepted.destination = class_entry(tables.destination_classes, fixed_class(environment.fixed(), version, destination));
+    }
+    if uses(Field::SourceSet) || uses(Field::DestinationSet) {
+        let in_force = live_version(environment.live());
+        if uses(Field::SourceSet)
+            && let Some(source) = &flow.source
+        {
+            merge(tables, environment, SOURCE, live_lists(environment.live(), in_force, version, source));
+        }
+        if uses(Field::DestinationSet)
+            && let Some(destination) = &flow.destination
+        {
+            merge(tables, environment, DESTINATION, live_lists(environment.live(), in_force, version, destination));
+        }
+    }
+}
+
+#[inline(always)]
+fn frame_index(flow: &Flow) -> u8 {
+    let Some(fragment) = flow.fragment else { return flow.other };
+    let part = match fragment {
+        Fragment::None => 0,
+        Fragment::First => 1,
+        Fragment::Later => 2,
+    };
+    part + if flow.ip_version == Some(4) { frame::IPV4 } else { frame::IPV6 }
+}
+
+/// The entry of the run that `value` falls into.
+#[inline(always)]
+fn run(runs: &Runs, value: u16) -> u16 {
+    let word = usize::from(value >> 6);
+    // The bits up to the value's own, which are never none: a start at the value itself counts.
+    let up_to = u64::MAX >> (63 - (value & 63));
+    let number = u32::from(runs.before[word]) + (runs.starts[word] & up_to).count_ones();
+    runs.entry[number as usize & (MAX_RUNS - 1)]
+}
+
+/// Calls `$each!(field, entry)` for every field with one entry a value.
+macro_rules! simple_fields {
+    ($self:ident, $each:ident) => {
+        $each!(Frame, $self.frame);
+        $each!(Protocol, $self.protocol);
+        $each!(SourcePort, $self.source_port);
+        $each!(DestinationPort, $self.destination_port);
+        $each!(Source, $self.source);
+        $each!(Destination, $self.destination);
+        $each!(TcpFlags, $self.tcp_flags);
+        $each!(Icmp, $self.icmp);
+        $each!(Vlan, $self.vlan);
+        $each!(Length, $self.length);
+    };
+}
+
+impl Accepted {
+    /// Nothing is known.
+    pub const NOTHING: Self = Self {
+        frame: 0,
+        protocol: 0,
+        source_port: 0,
+        destination_port: 0,
+        source: 0,
+        destination: 0,
+        tcp_flags: 0,
+        icmp: 0,
+        vlan: 0,
+        length: 0,
+    };
+
+    /// The lowest bit from `from` on that every field accepts. It is a function of its own for the sake of the stack.
+    #[inline(never)]
+    #[must_use]
+    pub fn first(&self, tables: &Tables, merged: &[Merged; 2], from: usize) -> Option<usize> {
+        if from >= MAX_BITS {
+            return None;
+        }
+        let begin = from / 64;
+        if from & 63 != 0 {
+            let bits = self.word(tables, merged, begin) & u64::MAX << (from & 63);
+            if bits != 0 {
+                return Some(begin * 64 + bits.trailing_zeros() as usize);
             }
-            None => tables.destination_port_unknown,
-        };
+        }
+        // All words from `begin` on, or behind it.
+        let mut candidates = self.summary(tables, merged) & (u32::MAX - u32::from(from & 63 != 0)) << begin;
+        // The bound is for the verifier, which does not see that a bit goes each time.
+        for _ in 0..core::hint::black_box(WORDS) {
+            if candidates == 0 {
+                return None;
+            }
+            // Hidden, or the compiler would keep on the stack what it knows of each field from turn to turn.
+            let tables = core::hint::black_box(tables);
+            let word = lowest(u64::from(candidates)) & (WORDS - 1);
+            let bits = self.word(tables, merged, word);
+            if bits != 0 {
+                return Some((word * 64 + bits.trailing_zeros() as usize) & (MAX_BITS - 1));
+            }
+            candidates &= candidates - 1;
+        }
+        None
     }
-    bits
+
+    /// Words in which every field accepts some rule.
+    #[inline(always)]
+    fn summary(&self, tables: &Tables, merged: &[Merged; 2]) -> u32 {
+        let mut summary = u32::MAX;
+        macro_rules! narrow {
+            ($field:ident, $entry:expr) => {
+                if tables.fields & Field::$field.bit() != 0 {
+                    summary &= tables.wild_summary[Field::$field as usize] | entry(tables, $entry).summary;
+                }
+            };
+        }
+        simple_fields!(self, narrow);
+        if tables.fields & Field::SourceSet.bit() != 0 {
+            summary &= tables.wild_summary[Field::SourceSet as usize] | merged[SOURCE].summary;
+        }
+        if tables.fields & Field::DestinationSet.bit() != 0 {
+            summary &= tables.wild_summary[Field::DestinationSet as usize] | merged[DESTINATION].summary;
+        }
+        summary
+    }
+
+    /// The rules of one word that every field accepts.
+    #[inline(always)]
+    fn word(&self, tables: &Tables, merged: &[Merged; 2], word: usize) -> u64 {
+        // Bits without a rule are in no vector of a field that is used, and some field always is where there are rules.
+        let mut bits = u64::MAX;
+        macro_rules! narrow {
+            ($field:ident, $entry:expr) => {
+                if tables.fields & Field::$field.bit() != 0 {
+                    bits &= tables.wild[Field::$field as usize][word] | added(tables, entry(tables, $entry), word);
+                }
+            };
+        }
+        simple_fields!(self, narrow);
+        if tables.fields & Field::SourceSet.bit() != 0 {
+            bits &= tables.wild[Field::SourceSet as usize][word] | merged[SOURCE].word(word);
+        }
+        if tables.fields & Field::DestinationSet.bit() != 0 {
+            bits &= tables.wild[Field::DestinationSet as usize][word] | merged[DESTINATION].word(word);
+        }
+        bits
+    }
 }
 
-/// The counter slot of the rule whose bit is the lowest in `bits`, which must not be 0.
 #[inline(always)]
-#[must_use]
-pub fn slot(tables: &Tables, bits: u64) -> usize {
-    // The masks change nothing; they tell the verifier the bounds.
-    let rule = bits.trailing_zeros() as usize & (MAX_RULES - 1);
-    usize::from(tables.rule_slot[rule]) & (RULE_SLOTS - 1)
+fn entry(tables: &Tables, number: u16) -> Entry {
+    tables.entries[usize::from(number) & (MAX_ENTRIES - 1)]
+}
+
+/// Number of the lowest bit. The compiler knows its bound and would drop a mask, which the verifier needs.
+#[inline(always)]
+fn lowest(bits: u64) -> usize {
+    core::hint::black_box(bits.trailing_zeros() as usize)
+}
+
+/// What an entry adds in one word.
+#[inline(always)]
+fn added(tables: &Tables, entry: Entry, word: usize) -> u64 {
+    // Without a branch, which the verifier would follow both ways for every field and word: where the word has no bits,
+    // the index becomes 0, and word 0 of all is 0.
+    let has_bits = (entry.summary >> word & 1) as usize;
+    let index = (entry.offset as usize).wrapping_add(word) & (MAX_EXTRA - 1);
+    tables.extra[index & has_bits.wrapping_neg()]
+}
+
+/// Index of the source's lists.
+pub const SOURCE: usize = 0;
+/// Index of the destination's lists.
+pub const DESTINATION: usize = 1;
+
+/// What the lists of address sets that hold an address add to the wild vector, put together.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Merged {
+    summary: u32,
+    padding: u32,
+    /// Valid where `summary` has the bit.
+    words: [u64; WORDS],
+}
+
+impl Merged {
+    /// No list.
+    pub const NOTHING: Self = Self { summary: 0, padding: 0, words: [0; WORDS] };
+
+    #[inline(always)]
+    fn word(&self, word: usize) -> u64 {
+        // Without a branch, as in `added`.
+        self.words[word & (WORDS - 1)] & u64::from(self.summary >> word & 1).wrapping_neg()
+    }
+
+    /// Adds a list.
+    #[inline(always)]
+    pub fn add(&mut self, tables: &Tables, list: Entry) {
+        let mut rest = list.summary;
+        // The bound is for the verifier, and hidden from the compiler, which would lay the turns out one by one.
+        for _ in 0..core::hint::black_box(WORDS) {
+            if rest == 0 {
+                return;
+            }
+            let word = lowest(u64::from(rest)) & (WORDS - 1);
+            self.words[word] = self.word(word) | added(tables, list, word);
+            self.summary |= 1 << word;
+            rest &= rest - 1;
+        }
+    }
+}
+
+/// Mostly an address is in no list, or in one.
+#[inline(always)]
+fn merge<E: Environment>(tables: &Tables, environment: &E, side: usize, lists: u64) {
+    if lists == 0 {
+        return;
+    }
+    if lists & (lists - 1) == 0 {
+        return merge_one(tables, environment, side, lists);
+    }
+    environment.merge_each(side, lists);
+}
+
+/// Adds the lowest of `lists`, of which there is one at least.
+#[inline(always)]
+pub fn merge_one<E: Environment>(tables: &Tables, environment: &E, side: usize, lists: u64) {
+    let of_list = if side == SOURCE { &tables.source_lists } else { &tables.destination_lists };
+    let list = of_list[lowest(lists) & (MAX_LISTS - 1)];
+    environment.merged(side).add(tables, list);
 }

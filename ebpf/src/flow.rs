@@ -1,6 +1,6 @@
 //! What the parser knows of a frame.
 
-use sluice_ebpf_common::Malformed;
+use sluice_ebpf_common::{Malformed, tables::frame};
 
 /// The Ethernet payload is IPv4, IPv6 or neither.
 pub const ETHER_TYPE_IPV4: u16 = 0x0800;
@@ -52,6 +52,8 @@ pub struct Flow {
     pub tcp_flags: Option<u8>,
     /// ICMP and ICMPv6 type and code.
     pub icmp: Option<[u8; 2]>,
+    /// What a frame without an IP packet is: an index of [`sluice_ebpf_common::tables::frame`].
+    pub other: u8,
 }
 
 impl Flow {
@@ -72,6 +74,7 @@ impl Flow {
         destination_port: None,
         tcp_flags: None,
         icmp: None,
+        other: frame::OTHER,
     };
 
     /// Whether a parse of the linear head stands for the frame: nothing was amiss, and there was an IP

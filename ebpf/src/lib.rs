@@ -2,20 +2,25 @@
 //! classify. Nothing here touches maps or the XDP context, so that the same code is tested on the
 //! host; the programs in `src/bin` are the thin edge around it.
 #![no_std]
+#![cfg_attr(target_arch = "bpf", allow(internal_features), feature(core_intrinsics))]
 #![allow(
     clippy::inline_always,
     reason = "A call costs the packet path more than it saves, and the verifier follows packet bounds best in one function."
 )]
 
-pub mod account;
+pub mod address;
+pub mod bucket;
 pub mod classify;
 #[cfg(target_arch = "bpf")]
 pub mod context;
 pub mod flow;
 mod ipv4;
 mod ipv6;
+pub mod limit;
 pub mod parse;
 mod transport;
+pub mod vary;
+pub mod walk;
 pub mod words;
 
 /// For every program: there is nothing to unwind to, and the verifier refuses a program that could come here.

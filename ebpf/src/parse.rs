@@ -3,7 +3,7 @@
 //! things the host follows further: more tags ([`Malformed::VlanDepth`]) and more extension headers
 //! ([`Malformed::Ipv6ExtensionDepth`]). These are counted apart, and whoever shows counters warns of them.
 
-use sluice_ebpf_common::Malformed;
+use sluice_ebpf_common::{Malformed, tables::frame};
 
 use crate::{
     flow::{ETHER_TYPE_IPV4, ETHER_TYPE_IPV6, Flow},
@@ -23,6 +23,7 @@ pub const PADDING: usize = 46;
 
 const ETHERNET_HEADER: usize = 14;
 const VLAN_TAG: usize = 4;
+const ETHER_TYPE_ARP: u16 = 0x0806;
 const ETHER_TYPE_8021Q: u16 = 0x8100;
 const ETHER_TYPE_8021AD: u16 = 0x88a8;
 /// The host knows no bound, but the verifier wants one.
@@ -41,6 +42,8 @@ unsafe impl Wire for u8 {}
 unsafe impl Wire for u16 {}
 // SAFETY: as above.
 unsafe impl Wire for u32 {}
+// SAFETY: as above.
+unsafe impl Wire for u64 {}
 // SAFETY: as above, and arrays have no padding.
 unsafe impl<T: Wire, const N: usize> Wire for [T; N] {}
 
@@ -119,6 +122,25 @@ fn network<F: Frame>(frame: &F, offset: usize, ether_type: u16, flow: &mut Flow)
     match ether_type {
         ETHER_TYPE_IPV4 => ipv4::parse(frame, offset, flow),
         ETHER_TYPE_IPV6 => ipv6::parse(frame, offset, flow),
-        _ => Ok(()),
+        _ => {
+            flow.other = other(frame, ether_type);
+            Ok(())
+        }
+    }
+}
+
+/// What a frame without an IP packet is.
+#[inline(always)]
+fn other<F: Frame>(frame: &F, ether_type: u16) -> u8 {
+    // 01:80:c2:00:00:00 to 0f, which bridges do not forward (IEEE 802.1Q, table 8-1).
+    let is_link_control = |[high, middle, low]: [u16; 3]| {
+        (u16::from_be(high), u16::from_be(middle), u16::from_be(low) & 0xfff0) == (0x0180, 0xc200, 0)
+    };
+    if ether_type == ETHER_TYPE_ARP {
+        frame::ARP
+    } else if frame.read::<[u16; 3]>(0).is_some_and(is_link_control) {
+        frame::LINK_CONTROL
+    } else {
+        frame::OTHER
     }
 }

@@ -17,28 +17,33 @@ use aya::{
     maps::{Map, MapData, PerCpuArray},
     programs::ProgramInfo,
 };
-use sluice_ebpf_common::{ABI_VERSION, Counter, Counters, Tables};
+use sluice_ebpf_common::{ABI_VERSION, Counter, Counters};
 
 use crate::{
     AttachMode, Error,
     bpffs::{PinFolder, file_names, remove_file},
-    instance::{Instance, object_digest},
+    instance::{Compiled, Instance, Pins, object_digest},
     rule_slots::RuleSlots,
     sys,
 };
 
 pub(crate) const LINK: &str = "link";
 const PROGRAM_PREFIX: &str = "program_";
+const SOURCES_PREFIX: &str = "sources_";
 
 /// What an interface shall run.
 #[derive(Clone, Copy)]
 pub struct Revision<'a> {
     /// Names the content: equal digests are equal rules. Letters and digits only.
     pub digest: &'a str,
-    /// Each rule as policy/rule, in order.
+    /// The names under which it counts, each once.
     pub rules: &'a [String],
-    /// The compiled rules, given the counter slot of each.
-    pub tables: &'a dyn Fn(&[u16]) -> Box<Tables>,
+    /// The compiled rules, given the counter slot of each name.
+    pub compiled: &'a dyn Fn(&[u16]) -> Compiled,
+    /// How many sources may have a bucket of their own; 0 if no rule limits by source.
+    pub sources: u32,
+    /// Where the table of address sets is pinned; `None` if no rule reads one.
+    pub live: Option<&'a Path>,
 }
 
 /// A program that is attached to an interface, or was until the interface went away.
@@ -256,11 +261,12 @@ impl Attachment {
     /// Programs other than the one in force: of an earlier revision, or of a swap that a crash cut short.
     fn remove_other_programs(&self) -> Result<(), Error> {
         let program = self.program.clone().unwrap_or_default();
-        let keep = [LINK.to_owned(), program, counters_name(), rule_names_name()];
+        let maps = [counters_name(), rule_names_name(), buckets_name()];
+        let keep = [&[LINK.to_owned(), program], maps.as_slice()].concat();
         let names = file_names(&self.folder).map_err(|source| Error::io("list", &self.folder, source))?;
         names
             .iter()
-            .filter(|name| !keep.contains(name))
+            .filter(|name| !keep.contains(name) && !name.starts_with(SOURCES_PREFIX))
             .try_for_each(|name| remove_file(&self.folder.join(name)))
     }
 }
@@ -310,7 +316,16 @@ fn load(
     counters: &Counters,
 ) -> Result<Loaded, Error> {
     let assigned = slots.assign(revision.rules, counters)?;
-    let instance = Instance::load(&(revision.tables)(&assigned.slots), &folder.join(counters_name()))?;
+    let compiled = (revision.compiled)(&assigned.slots);
+    let (counters_path, buckets_path) = (folder.join(counters_name()), folder.join(buckets_name()));
+    let sources_path = folder.join(sources_name(revision.sources));
+    let pins = Pins {
+        counters: &counters_path,
+        buckets: &buckets_path,
+        sources: (revision.sources > 0).then_some((sources_path.as_path(), revision.sources)),
+        live: revision.live,
+    };
+    let instance = Instance::load(&compiled.content(), &pins)?;
     let pin = program_name(revision);
     let path = folder.join(&pin);
     remove_file(&path)?;
@@ -351,8 +366,17 @@ fn program_in_force(folder: &Path, program_id: u32) -> Result<Option<String>, Er
 fn program_name(revision: &Revision<'_>) -> String {
     let mut hasher = DefaultHasher::new();
     object_digest().hash(&mut hasher);
-    (revision.tables)(&vec![0; revision.rules.len()]).hash(&mut hasher);
+    let compiled = (revision.compiled)(&vec![0; revision.rules.len()]);
+    (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher);
     format!("{PROGRAM_PREFIX}{}_{:016x}", revision.digest, hasher.finish())
+}
+
+fn buckets_name() -> String {
+    format!("buckets_v{ABI_VERSION}")
+}
+
+fn sources_name(entries: u32) -> String {
+    format!("{SOURCES_PREFIX}v{ABI_VERSION}_{entries}")
 }
 
 fn counters_name() -> String {

@@ -8,16 +8,80 @@ use std::{
 };
 
 use aya::{
-    Ebpf, EbpfLoader,
+    Ebpf, EbpfLoader, Pod,
+    maps::{Array, PerCpuArray},
     programs::{ProgramFd, TestRun as _, TestRunOptions, Xdp},
 };
-use sluice_ebpf_common::Tables;
+use sluice_ebpf_common::{Counters, Tables, prefixes::PAGE};
 
 use crate::{Error, sys};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/sluice"));
 const PROGRAM: &str = "sluice";
 const COUNTERS: &str = "COUNTERS";
+const FIXED: &str = "FIXED";
+const LIVE: &str = "LIVE";
+const BUCKETS: &str = "BUCKETS";
+const SOURCES: &str = "SOURCES";
+
+/// What an instance decides by: the compiled rules and the address table of the prefixes that they list.
+#[derive(Clone, Copy)]
+pub struct Content<'a> {
+    /// The rules.
+    pub tables: &'a Tables,
+    /// Whole pages of a `fixed` address table; empty if no rule lists prefixes.
+    pub prefixes: &'a [u8],
+}
+
+/// A [`Content`] that owns what it names.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The rules.
+    pub tables: Box<Tables>,
+    /// The prefixes that they list.
+    pub prefixes: Vec<u8>,
+}
+
+impl Compiled {
+    /// What an instance is loaded with.
+    #[must_use]
+    pub fn content(&self) -> Content<'_> {
+        Content { tables: &self.tables, prefixes: &self.prefixes }
+    }
+}
+
+/// The maps that outlive an instance, by the paths where they are pinned. The loader makes and pins what is absent.
+#[derive(Clone, Copy, Debug)]
+pub struct Pins<'a> {
+    /// Counters of the interface.
+    pub counters: &'a Path,
+    /// Buckets of its rate limits.
+    pub buckets: &'a Path,
+    /// Buckets of sources, and how many there may be; `None` if no rule limits by source.
+    pub sources: Option<(&'a Path, u32)>,
+    /// The table of address sets; `None` if no rule reads one.
+    pub live: Option<&'a Path>,
+}
+
+/// Bench only: which bits of addresses and ports the program changes from run to run.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Varied {
+    /// Of the source address, in network order; IPv4 takes the first element.
+    pub source: [u32; 4],
+    /// Of the destination address.
+    pub destination: [u32; 4],
+    /// Of the source port.
+    pub source_port: u16,
+    /// Of the destination port.
+    pub destination_port: u16,
+    /// 1 if anything varies.
+    pub varies: u32,
+}
+
+// SAFETY: repr(C), only integers, no padding: 40 bytes.
+unsafe impl Pod for Varied {}
+const _: () = assert!(size_of::<Varied>() == 40);
 
 /// A loaded program that is not attached yet. It is gone with this value unless something pins it.
 #[derive(Debug)]
@@ -35,22 +99,60 @@ pub struct Run {
 }
 
 impl Instance {
-    /// Loads the program with `tables`; its counters are the map pinned at `counters`, which the
-    /// loader makes and pins if it is absent.
-    pub fn load(tables: &Tables, counters: &Path) -> Result<Self, Error> {
-        Self::load_with(EbpfLoader::new().map_pin_path(COUNTERS, counters), tables)
+    /// Loads the program; what it shares with other instances is pinned at `pins`.
+    pub fn load(content: &Content<'_>, pins: &Pins<'_>) -> Result<Self, Error> {
+        let mut loader = EbpfLoader::new();
+        loader.map_pin_path(COUNTERS, pins.counters).map_pin_path(BUCKETS, pins.buckets);
+        if let Some((path, entries)) = pins.sources {
+            loader.map_pin_path(SOURCES, path).map_max_entries(SOURCES, entries);
+        }
+        if let Some(path) = pins.live {
+            loader.map_pin_path(LIVE, path).map_max_entries(LIVE, live_pages(path)?);
+        }
+        Self::load_with(&mut loader, content, &Varied::default())
     }
 
-    /// Loads the program with counters of its own, for runs without an interface.
-    pub fn load_unpinned(tables: &Tables) -> Result<Self, Error> {
-        Self::load_with(&mut EbpfLoader::new(), tables)
+    /// Loads the program with counters and buckets of its own, for runs without an interface. `sources` is how many
+    /// sources may have a bucket, `live` where a table of address sets is pinned.
+    pub fn load_unpinned(
+        content: &Content<'_>,
+        sources: u32,
+        live: Option<&Path>,
+        varied: &Varied,
+    ) -> Result<Self, Error> {
+        let mut loader = EbpfLoader::new();
+        loader.map_max_entries(SOURCES, sources.max(1));
+        if let Some(path) = live {
+            loader.map_pin_path(LIVE, path).map_max_entries(LIVE, live_pages(path)?);
+        }
+        Self::load_with(&mut loader, content, varied)
     }
 
-    fn load_with<'a>(loader: &mut EbpfLoader<'a>, tables: &'a Tables) -> Result<Self, Error> {
-        let ebpf = loader.override_global("TABLES", tables, true).load(OBJECT)?;
+    fn load_with<'a>(
+        loader: &mut EbpfLoader<'a>,
+        content: &Content<'a>,
+        varied: &'a Varied,
+    ) -> Result<Self, Error> {
+        let pages = content.prefixes.len() / PAGE;
+        let ebpf = loader
+            .override_global("TABLES", content.tables, true)
+            .override_global("VARIED", varied, true)
+            .map_max_entries(FIXED, u32::try_from(pages).unwrap_or(u32::MAX).max(1))
+            .load(OBJECT)?;
         let mut instance = Self { ebpf };
+        instance.fill_prefixes(content.prefixes)?;
         instance.program_mut()?.load()?;
         Ok(instance)
+    }
+
+    fn fill_prefixes(&mut self, prefixes: &[u8]) -> Result<(), Error> {
+        let map = self.ebpf.map_mut(FIXED).ok_or(Error::NoProgram(FIXED))?;
+        let in_map = |source| Error::Map { ifindex: 0, source };
+        let mut map = Array::<_, Page>::try_from(map).map_err(in_map)?;
+        for (number, page) in (0..).zip(prefixes.as_chunks::<PAGE>().0) {
+            map.set(number, &Page(*page), 0).map_err(in_map)?;
+        }
+        Ok(())
     }
 
     /// The kernel's id of the program.
@@ -67,10 +169,9 @@ impl Instance {
     }
 
     /// The counters of an instance that was loaded unpinned, summed over CPUs.
-    pub fn counters(&self) -> Result<Box<sluice_ebpf_common::Counters>, Error> {
+    pub fn counters(&self) -> Result<Box<Counters>, Error> {
         let map = self.ebpf.map(COUNTERS).ok_or(Error::NoProgram(COUNTERS))?;
-        let map =
-            aya::maps::PerCpuArray::try_from(map).map_err(|source| Error::Map { ifindex: 0, source })?;
+        let map = PerCpuArray::try_from(map).map_err(|source| Error::Map { ifindex: 0, source })?;
         crate::counters::read(&map, 0)
     }
 
@@ -92,6 +193,20 @@ impl Instance {
         let program = self.ebpf.program_mut(PROGRAM).ok_or(Error::NoProgram(PROGRAM))?;
         Ok(program.try_into()?)
     }
+}
+
+/// A page of an address table as the element of a map.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+struct Page([u8; PAGE]);
+
+// SAFETY: bytes only.
+unsafe impl Pod for Page {}
+
+/// Pages of the table of address sets that is pinned at `path`.
+fn live_pages(path: &Path) -> Result<u32, Error> {
+    let info = aya::maps::MapInfo::from_pin(path).map_err(|source| Error::Map { ifindex: 0, source })?;
+    Ok(info.max_entries())
 }
 
 /// A name for the built-in object: programs that another build of the agent loaded have another one,

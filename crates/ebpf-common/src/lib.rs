@@ -1,16 +1,20 @@
-//! The layout that the XDP programs and user space share: rule tables, counters, and the codes of
+//! The layout that the XDP programs and user space share: rule tables, address tables, counters, and the codes of
 //! verdicts and malformed reasons. It holds no logic beyond naming codes, and allocates nothing.
 #![no_std]
 
+mod buckets;
 mod counters;
 mod malformed;
 pub mod prefixes;
-mod tables;
+pub mod tables;
 
-pub use counters::{Counter, Counters, OUTCOMES, Outcome};
+pub use buckets::{BUCKETS, SOURCES_CREATED, SourceKey};
+pub use counters::{
+    COUNTER_ELEMENTS, Counter, CounterElement, Counters, ELEMENT_SLOTS, EVENTS, Event, OUTCOMES, Outcome,
+};
 pub use malformed::{MALFORMED_REASONS, Malformed};
-pub use tables::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, MAX_RULES, PORT_CLASSES, RULE_SLOTS, Tables};
+pub use tables::{MAX_RULES, RULE_SLOTS, Tables};
 
 /// Version of the layout below. Pinned maps of another version are never read: the agent makes
 /// new ones.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
