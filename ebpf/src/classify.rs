@@ -29,50 +29,40 @@ pub struct Accepted {
     length: u16,
 }
 
+/// The entry that adds nothing.
+const NONE: u16 = 0;
+
 /// Looks every field up that some rule reads. `accepted` must be memory of a map: the verifier then forgets which fields
 /// were known, and does not follow every combination of them through all that comes.
 #[inline(always)]
 pub fn accept<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, accepted: &mut Accepted) {
     let uses = |field: Field| tables.fields & field.bit() != 0;
-    *accepted = Accepted::NOTHING;
     if uses(Field::Frame) {
         accepted.frame = tables.frame[usize::from(frame_index(flow)) & (frame::COUNT - 1)];
     }
-    if uses(Field::Protocol)
-        && let Some(protocol) = flow.protocol
-    {
-        accepted.protocol = tables.protocol[usize::from(protocol)];
+    if uses(Field::Protocol) {
+        accepted.protocol = flow.protocol.map_or(NONE, |protocol| tables.protocol[usize::from(protocol)]);
     }
-    if uses(Field::SourcePort)
-        && let Some(port) = flow.source_port
-    {
-        accepted.source_port = run(&tables.source_port, port);
+    if uses(Field::SourcePort) {
+        accepted.source_port = flow.source_port.map_or(NONE, |port| run(&tables.source_port, port));
     }
-    if uses(Field::DestinationPort)
-        && let Some(port) = flow.destination_port
-    {
-        accepted.destination_port = run(&tables.destination_port, port);
+    if uses(Field::DestinationPort) {
+        accepted.destination_port = flow.destination_port.map_or(NONE, |port| run(&tables.destination_port, port));
     }
-    if uses(Field::TcpFlags)
-        && let Some(flags) = flow.tcp_flags
-    {
-        accepted.tcp_flags = tables.tcp_flags[usize::from(flags)];
+    if uses(Field::TcpFlags) {
+        accepted.tcp_flags = flow.tcp_flags.map_or(NONE, |flags| tables.tcp_flags[usize::from(flags)]);
     }
-    if uses(Field::Icmp)
-        && let Some([kind, code]) = flow.icmp
-    {
-        accepted.icmp = run(&tables.icmp, u16::from_be_bytes([kind, code]));
+    if uses(Field::Icmp) {
+        accepted.icmp = flow.icmp.map_or(NONE, |icmp| run(&tables.icmp, u16::from_be_bytes(icmp)));
     }
-    if uses(Field::Vlan)
-        && let Some(id) = flow.vlans[0]
-    {
-        accepted.vlan = tables.vlan[usize::from(id) & 0xfff];
+    if uses(Field::Vlan) {
+        accepted.vlan = flow.vlans[0].map_or(NONE, |id| tables.vlan[usize::from(id) & 0xfff]);
     }
-    if uses(Field::Length)
-        && let Some(length) = flow.l3_length
-    {
-        let number = if length > 0xffff { tables.length_beyond as u16 } else { run(&tables.length, length as u16) };
-        accepted.length = number;
+    if uses(Field::Length) {
+        accepted.length = flow.l3_length.map_or(NONE, |length| match u16::try_from(length) {
+            Ok(length) => run(&tables.length, length),
+            Err(_) => tables.length_beyond as u16,
+        });
     }
     addresses(tables, flow, environment, accepted);
 }
@@ -86,8 +76,14 @@ fn addresses<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, acce
     if uses(Field::DestinationSet) {
         environment.merged(DESTINATION).summary = 0;
     }
-    let Some(version) = flow.ip_version else { return };
     let class_entry = |base: u32, class: u32| base.wrapping_add(class) as u16;
+    if uses(Field::Source) {
+        accepted.source = NONE;
+    }
+    if uses(Field::Destination) {
+        accepted.destination = NONE;
+    }
+    let Some(version) = flow.ip_version else { return };
     if uses(Field::Source)
         && let Some(source) = &flow.source
     {

@@ -67,10 +67,17 @@ fn be16<F: Frame>(frame: &F, offset: usize) -> Option<u16> {
 #[inline(always)]
 pub fn parse<F: Frame>(frame: &F) -> Flow {
     let mut flow = Flow::UNKNOWN;
-    if let Err(reason) = ethernet(frame, &mut flow) {
+    parse_into(frame, &mut flow);
+    flow
+}
+
+/// Parses `frame` into a flow that stays where it is: put together in registers it would fill the stack.
+#[inline(always)]
+pub fn parse_into<F: Frame>(frame: &F, flow: &mut Flow) {
+    *flow = Flow::UNKNOWN;
+    if let Err(reason) = ethernet(frame, flow) {
         flow.malformed = Some(reason);
     }
-    flow
 }
 
 #[inline(always)]

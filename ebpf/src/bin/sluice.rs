@@ -21,7 +21,7 @@ mod xdp {
         context::{Copied, Head},
         flow::Flow,
         limit::{cost, source_key, take},
-        parse::parse,
+        parse::parse_into,
         vary::{Varied, vary},
         walk::{Environment, Rate, Walk, decide, drops},
     };
@@ -97,7 +97,7 @@ mod xdp {
     fn parse_head(ctx: *mut xdp_md, scratch: &mut Scratch) -> bool {
         // SAFETY: the context is the one that the kernel passed.
         let head = unsafe { Head::new(ctx) };
-        scratch.flow = parse(&head);
+        parse_into(&head, &mut scratch.flow);
         scratch.bytes = head.length();
         scratch.flow.is_settled()
     }
@@ -107,7 +107,7 @@ mod xdp {
     fn parse_copied(ctx: *mut xdp_md, scratch: &mut Scratch) {
         // SAFETY: the context is the one that the kernel passed.
         let frame = unsafe { Copied::new(ctx) };
-        scratch.flow = parse(&frame);
+        parse_into(&frame, &mut scratch.flow);
         scratch.bytes = frame.length();
     }
 
