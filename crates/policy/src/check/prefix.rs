@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net};
 
+use super::number;
+
 /// Why a text is no prefix that may be used as it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefixError {
@@ -61,7 +63,8 @@ pub fn parse(text: &str) -> Result<IpNet, PrefixError> {
     let address: IpAddr = address.parse().map_err(|_| PrefixError::InvalidAddress)?;
     let prefix = match length {
         None => IpNet::from(address),
-        Some(length) => prefix_length(length)
+        // Some read `/024` as 20: no leading zeros.
+        Some(length) => number::plain(length)
             .and_then(|length| IpNet::new(address, length).ok())
             .ok_or(PrefixError::InvalidAddress)?,
     };
@@ -69,16 +72,13 @@ pub fn parse(text: &str) -> Result<IpNet, PrefixError> {
     let seen = as_v4.map_or(prefix, IpNet::V4);
     let network = seen.trunc();
     match as_v4 {
-        _ if network != seen => Err(PrefixError::HostBitsSet { network, host: IpNet::from(seen.addr()) }),
+        _ if network != seen => {
+            let host = IpNet::from(seen.addr());
+            Err(PrefixError::HostBitsSet { network, host: unmapped(host).map_or(host, IpNet::V4) })
+        }
         Some(as_v4) => Err(PrefixError::MappedV4 { as_v4 }),
         None => Ok(prefix),
     }
-}
-
-/// Decimal digits without leading zeros: some read `/024` as 20.
-fn prefix_length(text: &str) -> Option<u8> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-    text.parse().ok().filter(|_| is_plain)
 }
 
 /// The IPv4 prefix that an IPv6 prefix inside `::ffff:0:0/96` stands for, host bits and all.
@@ -160,7 +160,7 @@ mod tests {
             ("0.0.0.1/0", "0.0.0.0/0", "0.0.0.1/32"),
             ("2001:db8::1/32", "2001:db8::/32", "2001:db8::1/128"),
             ("::ffff:192.0.2.1/120", "192.0.2.0/24", "192.0.2.1/32"),
-            ("::ffff:192.0.2.1/64", "::/64", "::ffff:192.0.2.1/128"),
+            ("::ffff:192.0.2.1/64", "::/64", "192.0.2.1/32"),
         ] {
             assert_eq!(parse(text), Err(host_bits(network, host)), "{text}");
         }
