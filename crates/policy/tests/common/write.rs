@@ -65,17 +65,6 @@ fn fields(fields: &Fields, ports: &str) -> Map<String, Value> {
     if !fields.destinations.is_empty() {
         put("destinations", texts(&fields.destinations));
     }
-    let mut put_sets = |side: &str, sets: &Option<SetReference>| {
-        let Some(sets) = sets else { return };
-        if !sets.names.is_empty() {
-            put(&format!("{side}Sets"), json!(sets.names));
-        }
-        if let Some(selector) = &sets.selector {
-            put(&format!("{side}SetSelector"), json!(selector));
-        }
-    };
-    put_sets("source", &fields.source_sets);
-    put_sets("destination", &fields.destination_sets);
     if let Some(flags) = fields.tcp_flags {
         let mut lists = Map::new();
         for (name, bits) in [("set", flags.set), ("unset", flags.unset)] {
@@ -111,7 +100,19 @@ fn fields(fields: &Fields, ports: &str) -> Map<String, Value> {
     if let Some(length) = fields.length {
         put("length", json!(length.to_string()));
     }
+    put_sets(&mut object, "source", fields.source_sets.as_ref());
+    put_sets(&mut object, "destination", fields.destination_sets.as_ref());
     object
+}
+
+fn put_sets(object: &mut Map<String, Value>, side: &str, sets: Option<&SetReference>) {
+    let Some(sets) = sets else { return };
+    if !sets.names.is_empty() {
+        object.insert(format!("{side}Sets"), json!(sets.names));
+    }
+    if let Some(selector) = &sets.selector {
+        object.insert(format!("{side}SetSelector"), json!(selector));
+    }
 }
 
 fn flag_names(bits: u8) -> Value {
