@@ -7,6 +7,9 @@ use serde::Serialize;
 
 use crate::Fields;
 
+/// The policy that rules of the failsafe bear the name of. No policy may be called so.
+pub const POLICY: &str = "failsafe";
+
 macro_rules! services {
     ($($(#[$doc:meta])* $name:ident = $api:literal, $counter:literal;)*) => {
         /// What the failsafe passes, by service.
@@ -47,7 +50,7 @@ services! {
     MulticastListenerDiscovery = "MulticastListenerDiscovery", "mld";
     /// ICMP types 3, 11 and 12, ICMPv6 types 1 to 4 (RFC 4890).
     IcmpErrors = "ICMPErrors", "icmp-errors";
-    /// DHCP to UDP port 68, DHCPv6 to UDP port 546.
+    /// DHCP to UDP port 68, `DHCPv6` to UDP port 546.
     Dhcp = "DHCP", "dhcp";
     /// Frames to 01:80:c2:00:00:00 to 0f: LACP, LLDP, spanning tree, EAPOL.
     LinkControl = "LinkControl", "link-local-control";
@@ -59,7 +62,7 @@ services! {
     Kubelet = "Kubelet", "kubelet";
     /// TCP to port 22.
     Ssh = "SSH", "ssh";
-    /// UDP to the ports of the node's VXLAN, Geneve and WireGuard devices.
+    /// UDP to the ports of the node's VXLAN, Geneve and `WireGuard` devices.
     Overlay = "Overlay", "overlay";
 }
 
