@@ -11,7 +11,6 @@ mod rules;
 use serde_json::Value;
 use sluice_api::{Enforcement, Mode};
 
-pub(crate) use protocol::has_ports;
 pub use protocol::protocol_name;
 
 use crate::problem::{Finding, Findings, Reason};
