@@ -5,7 +5,9 @@ mod claims;
 mod failsafe;
 mod interface;
 mod labels;
+mod reach;
 mod sets;
+mod warnings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +38,7 @@ pub fn compile(policies: &[Policy], node: &Node) -> NodePlan {
     for link in &links {
         let claims = claims.of(link);
         if let Some(accepted) = interface::accept(&resolved, link, claims, &mut lists, &mut plan.policies) {
+            warnings::add(&accepted, &resolved, &mut plan.policies);
             plan.interfaces.push(accepted.plan);
         }
     }
