@@ -183,6 +183,7 @@ fn planned(policy: &Policy) -> impl Iterator<Item = PlannedRule> {
         rule: rule.name.clone(),
         action: rule.action.clone(),
         matcher: rule.matcher.clone(),
+        enforcement: policy.enforcement,
     })
 }
 

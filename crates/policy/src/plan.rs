@@ -5,7 +5,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sluice_ebpf_common::Tables;
 
-use crate::{Action, Matcher, Mode};
+use crate::{Action, Enforcement, Matcher, Mode};
 
 /// What should be in force on a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -51,6 +51,9 @@ pub struct PlannedRule {
     /// What it matches.
     #[serde(rename = "match")]
     pub matcher: Matcher,
+    /// Whether what it decides is carried out.
+    #[serde(skip)]
+    pub enforcement: Enforcement,
 }
 
 /// What became of a policy on this node.
