@@ -35,9 +35,10 @@ impl<'a> Reach<'a> {
         self.passing(index).any(|earlier| self.shapes[earlier].covers(packets) == Cover::Whole)
     }
 
-    /// Whether a rule before `index` may pass some of `packets`.
+    /// Whether a rule of a policy before `index` may pass some of `packets`.
     pub fn may_pass_some(&self, packets: &Shape, index: usize) -> bool {
-        self.passing(index).any(|earlier| !self.shapes[earlier].is_apart_from(packets))
+        let of_policies = self.passing(index).filter(|earlier| !self.rules[*earlier].is_failsafe());
+        of_policies.into_iter().any(|earlier| !self.shapes[earlier].is_apart_from(packets))
     }
 
     /// Whether some packet may match both rules.

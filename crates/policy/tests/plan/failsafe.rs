@@ -81,7 +81,7 @@ fn the_first_policy_wins_and_the_later_is_told() {
     assert_eq!(passes(&plan, "ssh")[0].sources.len(), 2);
     assert!(passes(&plan, "kubelet").is_empty(), "nobody else changes it");
     assert_eq!(warnings(&plan, "b", "FailsafeConflict"), Vec::<String>::new());
-    insta::assert_snapshot!(warnings(&plan, "c", "FailsafeConflict").join("\n"), @"");
+    insta::assert_snapshot!(warnings(&plan, "c", "FailsafeConflict").join("\n"), @"failsafe.services.SSH is different in policy a, which comes first on eth0 and holds: SSH passes from 192.0.2.0/24, 2001:db8::/48 only. Say the same in both, or change it in one policy only.");
 }
 
 #[test]
@@ -106,13 +106,13 @@ fn a_dry_run_changes_the_failsafe_only_among_dry_runs() {
     let beside = plan(&[trial, default_drop("web", vec![])]);
     assert_eq!(passes(&beside, "ssh").len(), 1, "no packet depends on a dry run");
     assert!(passes(&beside, "extra-1").is_empty());
-    insta::assert_snapshot!(warnings(&beside, "trial", "FailsafeNotInForce").join("\n"), @"");
+    insta::assert_snapshot!(warnings(&beside, "trial", "FailsafeNotInForce").join("\n"), @"failsafe has no effect on eth0 while this policy is a dry run: other policies there are enforced, and a dry run changes no packet. Put the change into one of those, or enforce this policy.");
 }
 
 #[test]
 fn one_family_only_is_said() {
     let plan = plan(&[changing("p", &[(Service::Ssh, sources(&["192.0.2.0/24"]))])]);
-    insta::assert_snapshot!(warnings(&plan, "p", "FailsafeOneFamily").join("\n"), @"");
+    insta::assert_snapshot!(warnings(&plan, "p", "FailsafeOneFamily").join("\n"), @"failsafe.services.SSH.sources has IPv4 prefixes only: over IPv6 the failsafe does not pass SSH. Add IPv6 prefixes if it is used over IPv6.");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn who_locks_himself_out_is_told() {
         policy.failsafe.services.insert(Service::Ssh, ServiceChange::Disabled);
         plan(&[policy])
     };
-    insta::assert_snapshot!(warnings(&off(vec![]), "p", "FailsafeOff").join("\n"), @"");
+    insta::assert_snapshot!(warnings(&off(vec![]), "p", "FailsafeOff").join("\n"), @"failsafe.services.SSH is off and no rule passes TCP to port 22: defaultAction Drop of policy p takes all of it. Pass it in a rule, or give the service sources in place of disabled.");
     let pass = rule("admins", from(&["192.0.2.0/24"]), Action::Pass);
     assert!(warnings(&off(vec![pass]), "p", "FailsafeOff").is_empty());
 }

@@ -56,7 +56,7 @@ fn sets_under_not_are_resolved_too() {
 fn a_selector_that_selects_nothing_is_an_empty_list() {
     let plan = compile(&[drops("p", vec![labelled(&[], "big")])], &with_sets(vec![set("other", "small")]));
     assert_eq!(plan.lists, [Vec::<String>::new()]);
-    insta::assert_snapshot!(warnings(&plan, "p", "NoSetSelected").join("\n"), @"");
+    insta::assert_snapshot!(warnings(&plan, "p", "NoSetSelected").join("\n"), @"rule r1 (sourceSets): no XdpCidrSet of this node has labels that the selector asks for, so the field fits no packet. Label the sets that are meant, or correct the selector.");
     assert!(warnings(&plan, "p", "RuleNeverReached").is_empty());
 }
 
@@ -69,7 +69,7 @@ fn cidr_12_a_set_that_does_not_exist() {
     assert_eq!(plan.lists, [["good"]]);
     let [(reason, message)] = &conflicts(&plan, "needs-drop")[..] else { panic!("{:?}", plan.policies) };
     assert_eq!(*reason, "CidrSetNotFound");
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"rule r (sourceSets) names drop-list, and this node has no such XdpCidrSet. Create it, or correct the name.");
     let plan = compile(&[needs_drop], &with_sets(vec![set("drop-list", "x")]));
     assert_eq!(plan.interfaces[0].policies, ["needs-drop"]);
 }
@@ -87,5 +87,5 @@ fn more_lists_than_a_node_can_tell_apart() {
     assert_eq!(plan.lists.len(), 64);
     let conflicts = conflicts(&plan, "b");
     assert_eq!(conflicts.iter().map(|(reason, _)| *reason).collect::<Vec<_>>(), ["TooManySetLists"; 2]);
-    insta::assert_snapshot!(conflicts[0].1, @"");
+    insta::assert_snapshot!(conflicts[0].1, @"the rules of this node ask for 60 different lists of address sets, and at most 64 are possible: there is no room for 5 more. Refer to the same sets together, or put them under one label.");
 }

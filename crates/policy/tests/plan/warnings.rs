@@ -21,7 +21,7 @@ fn a_rule_behind_another_of_its_policy() {
         rule("wide", from(&["10.0.0.0/8"]), Action::Drop),
         rule("narrow", from(&["10.1.0.0/16"]), Action::Pass),
     ];
-    insta::assert_snapshot!(never_reached(&[with_rules("p", rules)], "p"), @"");
+    insta::assert_snapshot!(never_reached(&[with_rules("p", rules)], "p"), @"rule narrow is never reached on eth0: p/wide before it decides about all that it matches. Remove it, or move the narrower match up.");
 }
 
 #[test]
@@ -31,14 +31,14 @@ fn a_rule_behind_the_failsafe() {
         Fields { sources: prefixes_of(&["203.0.113.0/24"]), ..to_port(TCP, 22) },
         Action::Drop,
     )];
-    insta::assert_snapshot!(never_reached(&[with_rules("p", rules)], "p"), @"");
+    insta::assert_snapshot!(never_reached(&[with_rules("p", rules)], "p"), @"rule no-ssh is never reached on eth0: failsafe/ssh before it decides about all that it matches. Remove it, or narrow the failsafe.");
 }
 
 #[test]
 fn all_rules_behind_a_default_are_one_warning() {
     let rules = (1..9).map(|port| rule(&format!("r{port}"), to_port(UDP, port), Action::Count)).collect();
     let policies = [default_drop("a", vec![]), with_rules("b", rules)];
-    insta::assert_snapshot!(never_reached(&policies, "b"), @"");
+    insta::assert_snapshot!(never_reached(&policies, "b"), @"rules r1, r2, r3, r4, r5 and 3 more are never reached on eth0: a/defaultAction before them decides about all that they match. Remove them, or give this policy the lower priority number.");
     let policies = [dry_run(default_drop("a", vec![])), policies[1].clone()];
     assert_eq!(never_reached(&policies, "b"), "", "a dry run ends only itself");
 }
@@ -49,7 +49,7 @@ fn a_limit_without_a_pass_behind_it() {
     let of = |policies: &[Policy], name: &str| {
         warnings(&on_eth0(policies), name, "RateLimitWithoutPass").join("\n")
     };
-    insta::assert_snapshot!(of(&[with_rules("a", vec![limiting()]), default_drop("b", vec![])], "a"), @"");
+    insta::assert_snapshot!(of(&[with_rules("a", vec![limiting()]), default_drop("b", vec![])], "a"), @"packets within the limit of rule limit-game fall to defaultAction Drop of policy b. Add a Pass rule with the same match after it.");
     let other = rule("web", to_port(TCP, 443), Action::Pass);
     assert_ne!(of(&[default_drop("a", vec![limiting(), other])], "a"), "", "that passes something else");
     let pass = rule("game", to_port(UDP, 27015), Action::Pass);
@@ -89,14 +89,14 @@ fn cidr_09(rules: Vec<sluice_policy::Rule>) -> String {
 
 #[test]
 fn cidr_09_a_set_that_covers_what_the_node_talks_to() {
-    insta::assert_snapshot!(cidr_09(vec![rule("bad-sources", from_sets(&["bad"]), Action::Drop)]), @"");
+    insta::assert_snapshot!(cidr_09(vec![rule("bad-sources", from_sets(&["bad"]), Action::Drop)]), @"rule bad-sources drops what comes from 0.0.0.0/0 in XdpCidrSet bad, 192.0.2.0/24 in XdpCidrSet bad, which covers this node's API server 203.0.113.40, gateway 198.51.100.1, resolver 192.0.2.53: only what the failsafe passes of these gets through. Take the prefix out, or pass these addresses in a rule before it.");
     let friends = rule("friends", from(&["198.51.100.0/24", "203.0.113.40/32"]), Action::Pass);
-    insta::assert_snapshot!(cidr_09(vec![friends, rule("r", from_sets(&["bad"]), Action::Drop)]), @"");
+    insta::assert_snapshot!(cidr_09(vec![friends, rule("r", from_sets(&["bad"]), Action::Drop)]), @"rule r drops what comes from 0.0.0.0/0 in XdpCidrSet bad, 192.0.2.0/24 in XdpCidrSet bad, which covers this node's resolver 192.0.2.53: only what the failsafe passes of these gets through. Take the prefix out, or pass these addresses in a rule before it.");
 }
 
 #[test]
 fn cidr_09_prefixes_in_the_policy_itself() {
-    insta::assert_snapshot!(cidr_09(vec![rule("r", from(&["192.0.2.0/24"]), Action::Drop)]), @"");
+    insta::assert_snapshot!(cidr_09(vec![rule("r", from(&["192.0.2.0/24"]), Action::Drop)]), @"rule r drops what comes from 192.0.2.0/24, which covers this node's resolver 192.0.2.53: only what the failsafe passes of these gets through. Take the prefix out, or pass these addresses in a rule before it.");
     assert_eq!(cidr_09(vec![rule("r", from(&["10.0.0.0/8"]), Action::Drop)]), "");
     let telnet = Fields { sources: prefixes_of(&["0.0.0.0/0"]), ..to_port(TCP, 23) };
     assert_eq!(cidr_09(vec![rule("r", telnet, Action::Drop)]), "", "who names a port means it");
