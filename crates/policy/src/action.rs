@@ -111,6 +111,7 @@ pub struct Steer {
     pub queue_size: u32,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde calls it with a reference to the field.
 fn algorithm_name<S: serde::Serializer>(
     algorithm: &SteerAlgorithm,
     serializer: S,

@@ -37,9 +37,9 @@ fn prefixes(texts: &[&str]) -> Vec<IpNet> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-fn sets(names: &[&str]) -> Option<SetReference> {
+fn sets(names: &[&str]) -> SetReference {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    Some(SetReference { names, selector: None })
+    SetReference { names, selector: None }
 }
 
 fn ports(first: u16, last: u16) -> Vec<PortRange> {
@@ -63,7 +63,7 @@ fn part(part: FragmentPart) -> Fields {
 }
 
 fn of_sets(names: &[&str]) -> Fields {
-    Fields { source_sets: sets(names), ..Fields::default() }
+    Fields { source_sets: Some(sets(names)), ..Fields::default() }
 }
 
 fn version(version: IpVersion) -> Fields {
@@ -185,7 +185,7 @@ fn values() -> impl Strategy<Value = Fields> {
                 destination_ports,
                 sources,
                 destinations,
-                source_sets: set.and_then(|names| sets(&names)),
+                source_sets: set.map(|names| sets(&names)),
                 destination_sets: None,
                 tcp_flags: flag.map(|(set, unset)| TcpFlags { set, unset: unset & !set }),
                 icmp: icmp
