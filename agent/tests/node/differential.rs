@@ -8,8 +8,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestRng, TestR
 use serde_json::{Value, json};
 use sluice_dataplane::instance::Instance;
 use sluice_ebpf_common::{Counter, Counters, MAX_RULES, Outcome, RULE_SLOTS};
-use sluice_policy::reference::{PacketFields, Verdict, evaluate};
-use sluice_policy::{Action, InterfacePlan, LinkFacts, Policy, compile, parse_document};
+use sluice_policy::reference::{NoSets, Unlimited, Verdict, dissect, evaluate};
+use sluice_policy::{Action, InterfacePlan, LinkFacts, Node, Policy, compile, parse_document};
 use sluice_testkit::frame::Frame;
 use sluice_testkit::{Feature, require};
 
@@ -47,13 +47,6 @@ impl Packet {
         let version = self.version?;
         let is_icmp = matches!(self.protocol, 1 | 58);
         Some(if is_icmp { if version == 4 { 1 } else { 58 } } else { self.protocol })
-    }
-
-    fn fields(&self) -> PacketFields {
-        let protocol = self.protocol();
-        let has_ports = protocol.is_some_and(|protocol| matches!(protocol, TCP | UDP | SCTP));
-        let destination_port = (has_ports && self.fragment != Fragment::Later).then_some(self.port);
-        PacketFields { protocol, destination_port }
     }
 
     fn frame(&self) -> Vec<u8> {
@@ -142,7 +135,8 @@ fn plan() -> impl Strategy<Value = InterfacePlan> {
     let rules = || prop::collection::vec(rule(), 1..MAX_RULES * 2 / 3);
     (rules(), rules()).prop_map(|(one, other)| {
         let link = LinkFacts { ifindex: 2, name: "eth0".to_owned(), ..LinkFacts::default() };
-        compile(&[policy("a", one), policy("b", other)], &[link]).interfaces.remove(0)
+        let node = Node { links: vec![link], ..Node::default() };
+        compile(&[policy("a", one), policy("b", other)], &node).interfaces.remove(0)
     })
 }
 
@@ -167,11 +161,10 @@ fn judge(plan: &InterfacePlan, packets: &[Packet]) -> TestCaseResult {
         let frame = packet.frame();
         let action = instance.run(&frame, 1).unwrap().action;
         let after = instance.counters().unwrap();
-        let verdict = evaluate(&plan.rules, packet.fields());
+        let verdict = evaluate(&plan.rules, &NoSets, &mut Unlimited, &dissect(&frame));
         let outcome = outcome(plan, &verdict);
         prop_assert_eq!(action, if outcome.drops() { XDP_DROP } else { XDP_PASS }, "{:?}", packet);
-        let rules = verdict.counted_by.iter().chain(&verdict.decided_by);
-        let mut expected: Vec<usize> = rules.map(|rule| usize::from(slots[*rule])).collect();
+        let mut expected: Vec<usize> = verdict.counted.iter().map(|rule| usize::from(slots[*rule])).collect();
         expected.sort_unstable();
         let moved = |part: fn(&Counters) -> &[Counter]| moved(part(&before), part(&after), frame.len());
         prop_assert_eq!(moved(|counters| &counters.rules), expected, "{:?}", packet);

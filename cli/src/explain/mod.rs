@@ -10,7 +10,7 @@ mod words;
 use std::process::ExitCode;
 
 use sluice_policy::{
-    InterfaceSelector, LinkFacts, ParsedFile, Policy, PolicyReport, compile, refuse_duplicates,
+    InterfaceSelector, LinkFacts, Node, ParsedFile, Policy, PolicyReport, compile, refuse_duplicates,
 };
 
 use self::report::{Finding, Report};
@@ -28,7 +28,7 @@ pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, Error> {
     refuse_duplicates(&mut parsed);
     let (policies, findings) = split(parsed, read.findings);
     let report = if let Some(links) = links {
-        let plan = compile(&policies, &links);
+        let plan = compile(&policies, &Node { links, ..Node::default() });
         Report::new(policies, &plan.policies.clone(), Some(plan), findings)
     } else {
         let reports: Vec<_> = policies.iter().flat_map(report_on_any_interface).collect();
@@ -52,7 +52,7 @@ fn report_on_any_interface(policy: &Policy) -> Vec<PolicyReport> {
     let policy = Policy { interfaces: vec![selector], ..policy.clone() };
     // The name is read in messages: "rule web is never reached on any interface".
     let link = LinkFacts { name: "any interface".into(), driver: Some(driver), ..LinkFacts::default() };
-    compile(&[policy], &[link]).policies
+    compile(&[policy], &Node { links: vec![link], ..Node::default() }).policies
 }
 
 /// The good policies, and everything that is wrong in the order of the files.

@@ -43,6 +43,11 @@ impl Action {
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Drop | Self::Pass | Self::Steer(_) | Self::Socket(_))
     }
+
+    /// Whether the packet reaches somebody by this decision.
+    pub(crate) const fn passes(&self) -> bool {
+        matches!(self, Self::Pass | Self::Steer(_) | Self::Socket(_))
+    }
 }
 
 /// A rate and who shares it.
@@ -107,6 +112,7 @@ pub struct Steer {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde calls it with a reference to the field.
 fn algorithm_name<S: serde::Serializer>(
     algorithm: &SteerAlgorithm,
     serializer: S,
