@@ -91,21 +91,20 @@ pub(crate) fn single(
 
 /// The slot for all addresses in `at`, of which `slots` are the slots by the next 8 bits.
 pub(crate) fn encode(nodes: &mut impl Nodes, family: Family, at: Prefix, slots: &Slots) -> Slot {
-    let default = most_frequent(slots);
-    let mut exceptions = slots.iter().enumerate().filter(|(_, slot)| **slot != default);
+    let (default, exceptions) = default_of(slots);
     if kind(default) == SLOT_CLASS {
-        let first = exceptions.next();
-        match (first, exceptions.next()) {
-            (None, _) => return default,
-            (Some((octet, slot)), None) => {
-                if let Some(short) = one_exception(nodes, family, at, (octet, *slot), default) {
+        match count(&exceptions) {
+            0 => return default,
+            1 => {
+                let octet = positions(&exceptions).next().unwrap_or(0);
+                if let Some(short) = one_exception(nodes, family, at, (octet, slots[octet]), default) {
                     return short;
                 }
             }
             _ => {}
         }
     }
-    put_node(nodes, slots, default)
+    put_node(nodes, slots, default, &exceptions)
 }
 
 fn one_exception(
@@ -134,24 +133,69 @@ fn octet_slot(octet: usize, inside: u32, outside: u32) -> Option<Slot> {
     fits.then_some(SLOT_OCTET | octet << 22 | inside << 11 | outside)
 }
 
-fn put_node(nodes: &mut impl Nodes, slots: &Slots, default: Slot) -> Slot {
+fn put_node(nodes: &mut impl Nodes, slots: &Slots, default: Slot, exceptions: &Exceptions) -> Slot {
     let mut bytes = [0; (NODE_BYTES + 256 * 4).next_multiple_of(UNIT)];
-    let mut end = NODE_BYTES;
-    let mut count = 0_u8;
-    for (word, part) in slots.chunks(64).enumerate() {
-        let mut bits = 0_u64;
-        bytes[32 + word] = count;
-        for (bit, slot) in part.iter().enumerate().filter(|(_, slot)| **slot != default) {
-            bits |= 1 << bit;
-            bytes[end..end + 4].copy_from_slice(&slot.to_ne_bytes());
-            end += 4;
-            // At most 255 slots differ from the default, which is one of them.
-            count = count.wrapping_add(1);
-        }
+    let mut before = 0_u8;
+    for (word, bits) in exceptions.iter().enumerate() {
         bytes[word * 8..word * 8 + 8].copy_from_slice(&bits.to_ne_bytes());
+        bytes[32 + word] = before;
+        // At most 255 slots differ from the default, which is one of them.
+        before = before.wrapping_add(u8::try_from(bits.count_ones()).unwrap_or(64));
     }
     bytes[36..40].copy_from_slice(&default.to_ne_bytes());
+    let mut end = NODE_BYTES;
+    for octet in positions(exceptions) {
+        bytes[end..end + 4].copy_from_slice(&slots[octet].to_ne_bytes());
+        end += 4;
+    }
     SLOT_NODE | nodes.put(&bytes[..end.next_multiple_of(UNIT)])
+}
+
+/// As in `prefixes::Node`.
+type Exceptions = [u64; 4];
+
+fn count(exceptions: &Exceptions) -> u32 {
+    exceptions.iter().map(|word| word.count_ones()).sum()
+}
+
+fn positions(exceptions: &Exceptions) -> impl Iterator<Item = usize> {
+    exceptions.iter().enumerate().flat_map(|(word, bits)| {
+        let mut bits = *bits;
+        std::iter::from_fn(move || {
+            let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+            bits &= bits - 1;
+            Some(word * 64 + bit)
+        })
+    })
+}
+
+fn exceptions(slots: &Slots, default: Slot) -> Exceptions {
+    let mut exceptions = [0; 4];
+    for (word, part) in exceptions.iter_mut().zip(slots.chunks_exact(64)) {
+        for (bit, slot) in part.iter().enumerate() {
+            *word |= u64::from(*slot != default) << bit;
+        }
+    }
+    exceptions
+}
+
+/// The most frequent slot, and where others are. Some samples find a slot that has the majority at once.
+fn default_of(slots: &Slots) -> (Slot, Exceptions) {
+    let mut samples =
+        [slots[1], slots[86], slots[171]].into_iter().map(|slot| (slot, exceptions(slots, slot)));
+    if let Some(found) = samples.find(|(_, exceptions)| count(exceptions) < 128) {
+        return found;
+    }
+    let default = most_frequent(slots);
+    (default, exceptions(slots, default))
+}
+
+/// References are to different nodes, so that only other slots can be frequent.
+fn most_frequent(slots: &Slots) -> Slot {
+    let mut runs: Vec<(Slot, usize)> = slots.chunk_by(Slot::eq).map(|run| (run[0], run.len())).collect();
+    runs.sort_unstable_by_key(|run| run.0);
+    let total = |runs: &[(Slot, usize)]| (runs.iter().map(|run| run.1).sum::<usize>(), runs[0].0);
+    runs.chunk_by(|a, b| a.0 == b.0).map(total).max_by_key(|total| total.0).map_or(0, |total| total.1)
 }
 
 /// The slots of a node in memory.
@@ -186,12 +230,4 @@ fn load_slot(nodes: &impl Nodes, at: usize) -> Slot {
     let pair = nodes.load(at & !7).to_ne_bytes();
     let [a, b, c, d, e, f, g, h] = pair;
     u32::from_ne_bytes(if at & 4 == 0 { [a, b, c, d] } else { [e, f, g, h] })
-}
-
-/// References are to different nodes, so that only other slots can be frequent.
-fn most_frequent(slots: &Slots) -> Slot {
-    let mut runs: Vec<(Slot, usize)> = slots.chunk_by(Slot::eq).map(|run| (run[0], run.len())).collect();
-    runs.sort_unstable_by_key(|run| run.0);
-    let total = |runs: &[(Slot, usize)]| (runs.iter().map(|run| run.1).sum::<usize>(), runs[0].0);
-    runs.chunk_by(|a, b| a.0 == b.0).map(total).max_by_key(|total| total.0).map_or(0, |total| total.1)
 }
