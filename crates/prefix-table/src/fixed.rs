@@ -122,8 +122,8 @@ impl Memory {
             Family::V4 => fixed::ROOT_V4,
             Family::V6 => fixed::ROOT_V6,
         };
-        for (bytes, slot) in self.bytes[start..].chunks_exact_mut(4).zip(root) {
-            bytes.copy_from_slice(&slot.to_ne_bytes());
+        for (bytes, slot) in self.bytes[start..].as_chunks_mut().0.iter_mut().zip(root) {
+            *bytes = slot.to_ne_bytes();
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod build;
 pub mod fixed;
+pub mod live;
 mod lookup;
 mod node;
 mod prefix;

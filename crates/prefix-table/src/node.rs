@@ -171,7 +171,7 @@ fn positions(exceptions: &Exceptions) -> impl Iterator<Item = usize> {
 
 fn exceptions(slots: &Slots, default: Slot) -> Exceptions {
     let mut exceptions = [0; 4];
-    for (word, part) in exceptions.iter_mut().zip(slots.chunks_exact(64)) {
+    for (word, part) in exceptions.iter_mut().zip(slots.as_chunks::<64>().0) {
         for (bit, slot) in part.iter().enumerate() {
             *word |= u64::from(*slot != default) << bit;
         }
@@ -228,6 +228,7 @@ pub(crate) fn size(nodes: &impl Nodes, slot: Slot) -> usize {
 
 fn load_slot(nodes: &impl Nodes, at: usize) -> Slot {
     let pair = nodes.load(at & !7).to_ne_bytes();
-    let [a, b, c, d, e, f, g, h] = pair;
-    u32::from_ne_bytes(if at & 4 == 0 { [a, b, c, d] } else { [e, f, g, h] })
+    let [low, high] = [pair.first_chunk(), pair.last_chunk()];
+    let half = if at & 4 == 0 { low } else { high };
+    half.copied().map_or(0, u32::from_ne_bytes)
 }

@@ -1,7 +1,7 @@
 //! A prefix of either family as a number: what all of this crate computes with.
 
-use ipnet::IpNet;
-use std::net::IpAddr;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
@@ -31,6 +31,18 @@ pub(crate) struct Prefix {
 impl Prefix {
     pub fn new(prefix: &IpNet) -> Self {
         Self { key: key(prefix.addr()), length: prefix.prefix_len() }.shortened(prefix.prefix_len())
+    }
+
+    /// As others know it.
+    pub fn network(self, family: Family) -> IpNet {
+        let (key, length) = (self.key, self.length);
+        match family {
+            Family::V4 => {
+                let bits = u32::try_from(key >> 96).unwrap_or(0);
+                Ipv4Net::new_assert(Ipv4Addr::from_bits(bits), length.min(32)).into()
+            }
+            Family::V6 => Ipv6Net::new_assert(Ipv6Addr::from_bits(key), length.min(128)).into(),
+        }
     }
 
     pub fn shortened(self, length: u8) -> Self {

@@ -1,5 +1,7 @@
 //! Fixed tables against the list of their prefixes.
 
+#![allow(clippy::unwrap_used, reason = "this is test code")]
+
 mod common;
 
 use common::{Numbers, address, around, net, prefix, v4, v6};

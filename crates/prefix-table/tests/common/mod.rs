@@ -1,8 +1,14 @@
 //! What the tests share: prefixes that nest and adjoin, addresses at their bounds, and tables of the wrong kind to compare with.
 #![allow(dead_code, reason = "each test file uses a part")]
+#![allow(clippy::unwrap_used, reason = "this is test code")]
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use proptest::prelude::*;
+use sluice_ebpf_common::prefixes::{
+    Compare, Node, PAGE, SLOT_COMPARE, SLOT_KIND, SLOT_NODE, Slot, UNIT, live,
+};
+use sluice_prefix_table::live::Memory;
+use sluice_prefix_table::{Layout, lookup};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub fn net(text: &str) -> IpNet {
@@ -84,4 +90,61 @@ impl Numbers {
     pub fn next_u32(&mut self) -> u32 {
         self.next() as u32
     }
+}
+
+/// The memory of a live table.
+pub struct Bytes(pub Vec<u8>);
+
+impl Bytes {
+    pub fn new(pages: usize) -> Self {
+        Self(vec![0; pages * PAGE])
+    }
+
+    /// The lists of an address, as a packet finds them.
+    pub fn mask(&self, address: IpAddr) -> u64 {
+        let class = lookup(&self.0, Layout::Live { version: self.load_u64(live::STATE) }, address);
+        self.load_u64(live::CLASSES + usize::from(class) * 8)
+    }
+}
+
+impl Memory for Bytes {
+    fn load_u64(&self, offset: usize) -> u64 {
+        u64::from_ne_bytes(self.0[offset..offset + 8].try_into().unwrap())
+    }
+
+    fn store_u64(&mut self, offset: usize, value: u64) {
+        self.0[offset..offset + 8].copy_from_slice(&value.to_ne_bytes());
+    }
+}
+
+/// Units of all nodes that a version refers to, each as often as it is part of one.
+pub fn units(memory: &Bytes, version: u64) -> Vec<usize> {
+    let mut units = Vec::new();
+    for at in (live::ROOT_V4..live::CLASSES).step_by(8) {
+        add_units(
+            memory,
+            u32::try_from(memory.load_u64(at) >> (32 * version) & u64::from(u32::MAX)).unwrap(),
+            &mut units,
+        );
+    }
+    units
+}
+
+fn add_units(memory: &Bytes, slot: Slot, units: &mut Vec<usize>) {
+    let first = (slot & !SLOT_KIND) as usize;
+    let word = |index: usize| memory.load_u64(first * UNIT + index * 8);
+    let bytes = match slot & SLOT_KIND {
+        SLOT_COMPARE => size_of::<Compare>(),
+        SLOT_NODE => {
+            let exceptions = (0..4).map(|index| word(index).count_ones() as usize).sum::<usize>();
+            for at in (36..40 + exceptions * 4).step_by(4) {
+                let at = first * UNIT + at;
+                add_units(memory, u32::from_ne_bytes(memory.0[at..at + 4].try_into().unwrap()), units);
+            }
+            size_of::<Node>() + exceptions * 4
+        }
+        _ => return,
+    };
+    assert_eq!(first * UNIT / PAGE, (first * UNIT + bytes - 1) / PAGE, "a node crosses a page");
+    units.extend(first..first + bytes.div_ceil(UNIT));
 }
