@@ -190,12 +190,14 @@ fn default_of(slots: &Slots) -> (Slot, Exceptions) {
     (default, exceptions(slots, default))
 }
 
-/// References are to different nodes, so that only other slots can be frequent.
+/// Each reference is to another node, so that only other slots can be frequent.
 fn most_frequent(slots: &Slots) -> Slot {
-    let mut runs: Vec<(Slot, usize)> = slots.chunk_by(Slot::eq).map(|run| (run[0], run.len())).collect();
+    let runs = slots.chunk_by(Slot::eq).map(|run| (run[0], run.len()));
+    let mut runs: Vec<_> = runs.filter(|(slot, _)| matches!(kind(*slot), SLOT_CLASS | SLOT_OCTET)).collect();
     runs.sort_unstable_by_key(|run| run.0);
     let total = |runs: &[(Slot, usize)]| (runs.iter().map(|run| run.1).sum::<usize>(), runs[0].0);
-    runs.chunk_by(|a, b| a.0 == b.0).map(total).max_by_key(|total| total.0).map_or(0, |total| total.1)
+    let totals = runs.chunk_by(|a, b| a.0 == b.0).map(total);
+    totals.max_by_key(|total| total.0).map_or(slots[0], |total| total.1)
 }
 
 /// The slots of a node in memory.

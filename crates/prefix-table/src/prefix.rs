@@ -62,11 +62,6 @@ impl Prefix {
         usize::from(u16::try_from(bits).unwrap_or(u16::MAX))
     }
 
-    /// The highest key in the prefix.
-    pub fn last_key(self) -> u128 {
-        self.key | below(self.length)
-    }
-
     pub fn contains(self, other: Self) -> bool {
         self.length <= other.length && (self.key ^ other.key) & !below(self.length) == 0
     }

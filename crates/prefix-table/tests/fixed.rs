@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Numbers, address, around, net, prefix, v4, v6};
+use common::{Numbers, address, around, net, prefix, timed, v4, v6};
 use ipnet::IpNet;
 use proptest::prelude::*;
 use sluice_ebpf_common::prefixes::PAGE;
@@ -34,6 +34,8 @@ fn check(prefixes: &[(IpNet, u32)]) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn few_prefixes(prefixes in prop::collection::vec((prefix(), 0..6_u32), 0..12)) {
         check(&prefixes);
@@ -93,14 +95,8 @@ fn figures() {
     let mut numbers = Numbers(1);
     let mut measure = |name: &str, make: &dyn Fn(&mut Numbers) -> (IpNet, u32)| {
         let prefixes: Vec<_> = (0..100_000).map(|_| make(&mut numbers)).collect();
-        let start = std::time::Instant::now();
-        let table = build(prefixes.into_iter()).unwrap();
-        println!(
-            "{name}: {:?}, {} KiB, {} classes",
-            start.elapsed(),
-            table.memory.len() >> 10,
-            table.classes.len()
-        );
+        let (time, table) = timed(|| build(prefixes.into_iter()).unwrap());
+        println!("{name}: {:?}, {} KiB, {} classes", time, table.memory.len() >> 10, table.classes.len());
     };
     measure("100,000 IPv4 /32, 8 labels", &|n| (v4(n.next_u32(), 32), n.next_u32() % 8));
     measure("100,000 IPv4 of any length from 8, 4 labels", &|n| {

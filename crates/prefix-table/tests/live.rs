@@ -100,6 +100,8 @@ fn series() -> impl Strategy<Value = Vec<Vec<(IpNet, u64)>>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn series_of_changes(series in series()) {
         let mut checked = Checked::new(PAGES);

@@ -118,8 +118,8 @@ impl<K: Key> Store<K> {
 
     /// The prefixes in `at` that are longer, in order.
     pub fn inside(&self, at: Prefix) -> impl Iterator<Item = (Prefix, u64)> {
-        let last = K::pack(Prefix { key: at.last_key(), length: u8::MAX });
-        let range = self.masks.range((Bound::Excluded(K::pack(at)), Bound::Included(last)));
-        range.map(|(key, mask)| (key.unpack(), *mask))
+        // Looking for the end by another way down the tree would cost more than looking at each prefix.
+        let range = self.masks.range((Bound::Excluded(K::pack(at)), Bound::Unbounded));
+        range.map(|(key, mask)| (key.unpack(), *mask)).take_while(move |(prefix, _)| at.contains(*prefix))
     }
 }

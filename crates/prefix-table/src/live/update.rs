@@ -30,7 +30,7 @@ impl<K: Key, M: Memory> Update<'_, K, M> {
                     for slot in &slots[range.clone()] {
                         self.arena.retire(*slot);
                     }
-                    let (inherited, entries) = self.entries(prefix);
+                    let (inherited, entries) = self.entries(prefix, self.store.inside(prefix));
                     slots[range].fill(SLOT_CLASS | u32::from(inherited));
                     fill(&mut self.arena, K::FAMILY, Row { start, width, first: 0 }, slots, &entries);
                 }
@@ -43,9 +43,10 @@ impl<K: Key, M: Memory> Update<'_, K, M> {
     }
 
     fn slot(&mut self, old: Slot, at: Prefix, changes: &[(K, u64)]) -> Slot {
-        if self.store.inside(at).nth(FEW).is_none() {
+        let few: Vec<_> = self.store.inside(at).take(FEW + 1).collect();
+        if few.len() <= FEW {
             self.arena.retire(old);
-            let (inherited, entries) = self.entries(at);
+            let (inherited, entries) = self.entries(at, few.into_iter());
             return build(&mut self.arena, K::FAMILY, at, inherited, &entries);
         }
         let mut slots = self.expand(old, at);
@@ -85,12 +86,12 @@ impl<K: Key, M: Memory> Update<'_, K, M> {
         slots
     }
 
-    /// The class of what no prefix inside of `at` holds, and the prefixes inside of it.
-    fn entries(&mut self, at: Prefix) -> (u16, Vec<Entry>) {
+    /// The class of what no prefix inside of `at` holds, and entries for those inside of it.
+    fn entries(&mut self, at: Prefix, inside: impl Iterator<Item = (Prefix, u64)>) -> (u16, Vec<Entry>) {
         let base = self.store.covering(at);
         let mut around: Vec<(Prefix, u64)> = Vec::new();
         let mut entries = Vec::new();
-        for (prefix, own) in self.store.inside(at) {
+        for (prefix, own) in inside {
             while around.last().is_some_and(|outer| !outer.0.contains(prefix)) {
                 around.pop();
             }

@@ -148,3 +148,15 @@ fn add_units(memory: &Bytes, slot: Slot, units: &mut Vec<usize>) {
     assert_eq!(first * UNIT / PAGE, (first * UNIT + bytes - 1) / PAGE, "a node crosses a page");
     units.extend(first..first + bytes.div_ceil(UNIT));
 }
+
+/// What this thread runs for to do something: other work on the machine does not count.
+pub fn timed<R>(work: impl FnOnce() -> R) -> (std::time::Duration, R) {
+    let start = on_cpu();
+    let result = work();
+    (on_cpu().saturating_sub(start), result)
+}
+
+fn on_cpu() -> std::time::Duration {
+    let status = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    std::time::Duration::from_nanos(status.split_whitespace().next().unwrap().parse().unwrap())
+}
