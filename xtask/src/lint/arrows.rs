@@ -16,10 +16,17 @@ struct Room {
 const KERNEL: [&str; 2] = ["aya", "libc"];
 const TEST_KIT: &str = "sluice-testkit";
 
-const ROOMS: [Room; 10] = [
+const ROOMS: [Room; 11] = [
     Room {
         name: "sluice-agent",
-        may_use: &["sluice-api", "sluice-dataplane", "sluice-ebpf-common", "sluice-ipc", "sluice-policy"],
+        may_use: &[
+            "sluice-api",
+            "sluice-dataplane",
+            "sluice-ebpf-common",
+            "sluice-ipc",
+            "sluice-policy",
+            "sluice-prefix-table",
+        ],
         never: &["aya"],
     },
     Room {
@@ -30,13 +37,18 @@ const ROOMS: [Room; 10] = [
     Room { name: "sluice-ebpf", may_use: &["sluice-ebpf-common"], never: &[] },
     Room {
         name: "sluice-dataplane",
-        may_use: &["sluice-ebpf-common"],
+        may_use: &["sluice-ebpf-common", "sluice-prefix-table"],
         never: &["kube", "serde_json", "tonic"],
     },
     Room {
         name: "sluice-policy",
-        may_use: &["sluice-api", "sluice-ebpf-common"],
+        may_use: &["sluice-api", "sluice-ebpf-common", "sluice-prefix-table"],
         never: &["aya", "kube", "libc", "rustix", "tokio", "tonic"],
+    },
+    Room {
+        name: "sluice-prefix-table",
+        may_use: &["sluice-ebpf-common"],
+        never: &["aya", "kube", "libc", "rustix", "tokio"],
     },
     Room { name: "sluice-ipc", may_use: &[], never: &["aya", "kube"] },
     Room { name: "sluice-api", may_use: &[], never: &["aya", "tokio", "tonic"] },

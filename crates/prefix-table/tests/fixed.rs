@@ -1,0 +1,109 @@
+//! Fixed tables against the list of their prefixes.
+
+#![allow(clippy::unwrap_used, reason = "this is test code")]
+
+mod common;
+
+use common::{Numbers, address, around, net, prefix, timed, v4, v6};
+use ipnet::IpNet;
+use proptest::prelude::*;
+use sluice_ebpf_common::prefixes::PAGE;
+use sluice_prefix_table::fixed::{FixedTable, MAX_CLASSES, TooManyClasses, build};
+use sluice_prefix_table::{Layout, lookup};
+use std::net::IpAddr;
+
+fn labels(table: &FixedTable<u32>, address: IpAddr) -> &[u32] {
+    &table.classes[usize::from(lookup(&table.memory, Layout::Fixed, address))]
+}
+
+fn expected(prefixes: &[(IpNet, u32)], address: IpAddr) -> Vec<u32> {
+    let mut labels: Vec<u32> =
+        prefixes.iter().filter(|(prefix, _)| prefix.contains(&address)).map(|(_, label)| *label).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    labels
+}
+
+fn check(prefixes: &[(IpNet, u32)]) {
+    let table = build(prefixes.iter().copied()).unwrap();
+    assert_eq!(table.memory.len() % PAGE, 0);
+    assert!(table.classes[0].is_empty());
+    for address in prefixes.iter().flat_map(|(prefix, _)| around(prefix)) {
+        assert_eq!(labels(&table, address), expected(prefixes, address), "{address} in {prefixes:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn few_prefixes(prefixes in prop::collection::vec((prefix(), 0..6_u32), 0..12)) {
+        check(&prefixes);
+    }
+
+    #[test]
+    fn many_prefixes_and_many_classes(prefixes in prop::collection::vec((prefix(), 0..4096_u32), 0..400)) {
+        check(&prefixes);
+    }
+}
+
+#[test]
+fn classes_above_those_of_octet_slots() {
+    let prefixes: Vec<_> = (0..2600).map(|n| (v4(0x0a00_0000 + n * 0x101, 32), n)).collect();
+    check(&prefixes);
+    let prefixes: Vec<_> = (0..2600).map(|n| (v6(u128::from(n) << 88 | 0x20 << 120, 40), n)).collect();
+    check(&prefixes);
+}
+
+#[test]
+fn no_prefixes() {
+    let table: FixedTable<u32> = build(std::iter::empty()).unwrap();
+    assert_eq!(table.classes, [[]; 1]);
+    for text in ["0.0.0.0", "255.255.255.255", "::", "ffff::1"] {
+        assert_eq!(lookup(&table.memory, Layout::Fixed, address(text)), 0);
+    }
+}
+
+#[test]
+fn pol_04_whole_families() {
+    for whole in [&["0.0.0.0/0"][..], &["0.0.0.0/1", "128.0.0.0/1"]] {
+        let deny = whole.iter().map(|text| (net(text), 2));
+        let table = build(deny.chain([(net("192.0.2.0/24"), 1)])).unwrap();
+        assert_eq!(labels(&table, address("192.0.2.10")), [1, 2]);
+        assert_eq!(labels(&table, address("203.0.113.5")), [2]);
+        assert_eq!(labels(&table, address("255.255.255.255")), [2]);
+        assert_eq!(labels(&table, address("0.0.0.0")), [2]);
+        assert!(labels(&table, address("2001:db8:1::10")).is_empty());
+        assert!(labels(&table, address("::1")).is_empty());
+    }
+    let table = build([(net("::/1"), 1), (net("8000::/1"), 1)].into_iter()).unwrap();
+    assert_eq!(labels(&table, address("2001:db8:1::10")), [1]);
+    assert!(labels(&table, address("192.0.2.10")).is_empty());
+}
+
+#[test]
+fn more_classes_than_numbers_are_refused() {
+    let prefixes = |count: u32| (0..count).map(|n| (v4(n << 8, 32), n));
+    let most = u32::try_from(MAX_CLASSES).unwrap();
+    assert_eq!(build(prefixes(most)).unwrap().classes.len(), MAX_CLASSES + 1);
+    assert_eq!(build(prefixes(most + 1)), Err(TooManyClasses));
+}
+
+#[test]
+#[ignore = "measures; run it in a release build"]
+fn figures() {
+    let mut numbers = Numbers(1);
+    let mut measure = |name: &str, make: &dyn Fn(&mut Numbers) -> (IpNet, u32)| {
+        let prefixes: Vec<_> = (0..100_000).map(|_| make(&mut numbers)).collect();
+        let (time, table) = timed(|| build(prefixes.into_iter()).unwrap());
+        println!("{name}: {:?}, {} KiB, {} classes", time, table.memory.len() >> 10, table.classes.len());
+    };
+    measure("100,000 IPv4 /32, 8 labels", &|n| (v4(n.next_u32(), 32), n.next_u32() % 8));
+    measure("100,000 IPv4 of any length from 8, 4 labels", &|n| {
+        (v4(n.next_u32(), 8 + (n.next_u32() % 25) as u8), n.next_u32() % 4)
+    });
+    measure("100,000 IPv6 /64, 8 labels", &|n| (v6(n.next_u128(), 64), n.next_u32() % 8));
+    measure("100,000 IPv6 /128 in one /32, 4096 labels", &|n| {
+        (v6(n.next_u128() >> 32 | 0x2001_0db8 << 96, 128), n.next_u32() % 4096)
+    });
+}
