@@ -14,6 +14,8 @@ pub mod context;
 pub mod flow;
 mod ipv4;
 mod ipv6;
+#[cfg(target_arch = "bpf")]
+pub mod mark;
 pub mod parse;
 mod transport;
 pub mod words;

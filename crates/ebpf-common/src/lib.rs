@@ -4,11 +4,16 @@
 
 mod counters;
 mod malformed;
+mod metadata;
 pub mod prefixes;
 mod tables;
 
 pub use counters::{Counter, Counters, OUTCOMES, Outcome};
 pub use malformed::{MALFORMED_REASONS, Malformed};
+pub use metadata::{
+    METADATA_FLAG_MARK, METADATA_FLAG_PRIORITY, METADATA_LENGTH, METADATA_MAGIC, METADATA_TYPE_MARK,
+    METADATA_VERSION, Metadata,
+};
 pub use tables::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, MAX_RULES, PORT_CLASSES, RULE_SLOTS, Tables};
 
 /// Version of the layout below. Pinned maps of another version are never read: the agent makes
