@@ -7,9 +7,9 @@ use sluice_dataplane::{Error, marks::MarkHook};
 use crate::lab::{Node, Probe, Written};
 
 const FILTERS: [&str; 3] = [
-    "filter add dev DEV ingress pref 1 protocol ip u32 match u32 0 0 action ok",
-    "filter add dev DEV ingress pref 50 handle 16 fw action ok",
-    "filter add dev DEV egress pref 7 protocol all matchall action ok",
+    "filter add dev DEV ingress pref 1 protocol ip u32 match u32 0 0 flowid 1:1",
+    "filter add dev DEV ingress pref 50 protocol all u32 match u32 0 0 flowid 1:2",
+    "filter add dev DEV egress pref 7 protocol all u32 match u32 0 0 flowid 1:3",
 ];
 
 #[rstest]
@@ -71,7 +71,7 @@ fn a_qdisc_that_somebody_made_in_the_place_of_ours_is_theirs() {
 
 #[rstest]
 #[case::handle("pref 7 handle 0x51ce protocol all bpf direct-action pinned PIN")]
-#[case::kind("pref 7 handle 0x51ce protocol all fw action ok")]
+#[case::kind("pref 7 protocol all u32 match u32 0 0 flowid 1:4")]
 fn a_filter_of_somebody_at_our_place_is_left_alone(#[case] filter: &str) {
     let Some(node) = Node::new("place", MarkHook::Clsact) else { return };
     let mut probe = Probe::attach(&node, XdpMode::Driver, Written::new(Some(7), None));
