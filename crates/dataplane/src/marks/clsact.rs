@@ -19,10 +19,13 @@ pub(super) fn attach(folder: &Path, ifindex: u32, program: &Program) -> Result<(
     let refused = |source| Error::MarkFilter { ifindex, source };
     let mut control = TrafficControl::open(ifindex).map_err(refused)?;
     let pin = folder.join(QDISC);
-    let was_ours = pin.exists();
-    program.pin(&pin)?;
+    // A kill may have left the pin, with or without the qdisc; one with filters on it is no longer ours.
+    let may_be_ours = pin.exists() && control.is_empty().map_err(refused)?;
+    if !pin.exists() {
+        program.pin(&pin)?;
+    }
     let made = control.make_qdisc().map_err(refused)?;
-    if !made && !(was_ours && control.is_empty().map_err(refused)?) {
+    if !made && !may_be_ours {
         remove_file(&pin)?;
     }
     // One of our name whose pins are gone is taken over. Anything else there is somebody else's.

@@ -158,6 +158,23 @@ fn program_pin(node: &Node) -> std::path::PathBuf {
     programs[0].clone()
 }
 
+/// What a kill leaves at the one step where it can leave anything: a link without a pin goes with its process.
+#[rstest]
+fn a_kill_before_the_tcx_link_is_pinned_leaves_a_program_that_goes(#[values(true, false)] wanted: bool) {
+    let Some(node) = Node::new("unlinked", MarkHook::Tcx) else { return };
+    let pins = node.pins();
+    fs::create_dir_all(node.folder()).unwrap();
+    pin_another_program(&node.folder().join("tc_program_0000000000000000"));
+    if wanted {
+        let marks = node.ensure(&pins).unwrap();
+        assert!(node.is_attached(&marks));
+        node.remove(&marks);
+    } else {
+        assert!(node.adopt(&pins).is_none());
+    }
+    nothing_is_left(&node);
+}
+
 /// What a kill leaves at each step of attaching and detaching by clsact.
 #[rstest]
 #[case::before_the_qdisc(&[], &["tc_qdisc"])]
