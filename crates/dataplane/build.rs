@@ -33,7 +33,7 @@ fn main() -> Result<(), String> {
             String::from_utf8_lossy(&output.stderr)
         ));
     }
-    for program in ["sluice", "parse-probe", "count-and-drop"] {
+    for program in ["sluice", "sluice-tc", "parse-probe", "count-and-drop", "mark-probe"] {
         let built = target.join(TARGET).join("release").join(program);
         fs::copy(&built, out.join(program)).map_err(|error| format!("{}: {error}", built.display()))?;
     }

@@ -3,7 +3,7 @@
 use sluice_ebpf_common::{
     Tables,
     prefixes::MAX_LISTS,
-    tables::{Entry, Field, MAX_BITS, MAX_ENTRIES, MAX_EXTRA, MAX_RUNS, Runs, WORDS, frame},
+    tables::{Entry, Field, MAX_BITS, MAX_ENTRIES, MAX_EXTRA, MAX_RUNS, Runs, SIDES, Side, WORDS, frame},
 };
 
 use crate::{
@@ -70,18 +70,17 @@ pub fn accept<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, acc
 #[inline(always)]
 fn addresses<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, accepted: &mut Accepted) {
     let uses = |field: Field| tables.fields & field.bit() != 0;
-    if uses(Field::SourceSet) {
-        environment.merged(SOURCE).summary = 0;
-    }
-    if uses(Field::DestinationSet) {
-        environment.merged(DESTINATION).summary = 0;
-    }
     let class_entry = |base: u32, class: u32| base.wrapping_add(class) as u16;
     if uses(Field::Source) {
         accepted.source = NONE;
     }
     if uses(Field::Destination) {
         accepted.destination = NONE;
+    }
+    for (field, side) in SETS {
+        if uses(field) {
+            environment.merged(side as usize).clear();
+        }
     }
     let Some(version) = flow.ip_version else { return };
     if uses(Field::Source)
@@ -94,17 +93,40 @@ fn addresses<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, acce
     {
         accepted.destination = class_entry(tables.destination_classes, fixed_class(environment.fixed(), version, destination));
     }
-    if uses(Field::SourceSet) || uses(Field::DestinationSet) {
-        let in_force = live_version(environment.live());
-        if uses(Field::SourceSet)
-            && let Some(source) = &flow.source
-        {
-            merge(tables, environment, SOURCE, live_lists(environment.live(), in_force, version, source));
-        }
-        if uses(Field::DestinationSet)
-            && let Some(destination) = &flow.destination
-        {
-            merge(tables, environment, DESTINATION, live_lists(environment.live(), in_force, version, destination));
+    sets(tables, flow, environment, version);
+}
+
+/// Fields that read address sets, each with the side that it takes of the lists.
+const SETS: [(Field, Side); SIDES] = [
+    (Field::SourceSet, Side::Source),
+    (Field::DestinationSet, Side::Destination),
+    (Field::SourceNotSet, Side::NotSource),
+    (Field::DestinationNotSet, Side::NotDestination),
+];
+
+#[inline(always)]
+fn sets<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, version: u8) {
+    let uses = |field: Field| tables.fields & field.bit() != 0;
+    if SETS.iter().all(|(field, _)| !uses(*field)) {
+        return;
+    }
+    let in_force = live_version(environment.live());
+    if uses(Field::SourceSet) || uses(Field::SourceNotSet) {
+        let lists = flow.source.as_ref().map_or(0, |words| live_lists(environment.live(), in_force, version, words));
+        merge_used(tables, environment, lists, &[SETS[0], SETS[2]]);
+    }
+    if uses(Field::DestinationSet) || uses(Field::DestinationNotSet) {
+        let lists =
+            flow.destination.as_ref().map_or(0, |words| live_lists(environment.live(), in_force, version, words));
+        merge_used(tables, environment, lists, &[SETS[1], SETS[3]]);
+    }
+}
+
+#[inline(always)]
+fn merge_used<E: Environment>(tables: &Tables, environment: &E, lists: u64, sides: &[(Field, Side); 2]) {
+    for (field, side) in sides {
+        if tables.fields & field.bit() != 0 {
+            merge(tables, environment, *side, lists);
         }
     }
 }
@@ -164,7 +186,7 @@ impl Accepted {
     /// The lowest bit from `from` on that every field accepts. It is a function of its own for the sake of the stack.
     #[inline(never)]
     #[must_use]
-    pub fn first(&self, tables: &Tables, merged: &[Merged; 2], from: usize) -> Option<usize> {
+    pub fn first(&self, tables: &Tables, merged: &[Merged; SIDES], from: usize) -> Option<usize> {
         if from >= MAX_BITS {
             return None;
         }
@@ -196,7 +218,7 @@ impl Accepted {
 
     /// Words in which every field accepts some rule.
     #[inline(always)]
-    fn summary(&self, tables: &Tables, merged: &[Merged; 2]) -> u32 {
+    fn summary(&self, tables: &Tables, merged: &[Merged; SIDES]) -> u32 {
         let mut summary = u32::MAX;
         macro_rules! narrow {
             ($field:ident, $entry:expr) => {
@@ -206,18 +228,17 @@ impl Accepted {
             };
         }
         simple_fields!(self, narrow);
-        if tables.fields & Field::SourceSet.bit() != 0 {
-            summary &= tables.wild_summary[Field::SourceSet as usize] | merged[SOURCE].summary;
-        }
-        if tables.fields & Field::DestinationSet.bit() != 0 {
-            summary &= tables.wild_summary[Field::DestinationSet as usize] | merged[DESTINATION].summary;
+        for (field, side) in SETS {
+            if tables.fields & field.bit() != 0 {
+                summary &= tables.wild_summary[field as usize] | merged[side as usize].summary(side);
+            }
         }
         summary
     }
 
     /// The rules of one word that every field accepts.
     #[inline(always)]
-    fn word(&self, tables: &Tables, merged: &[Merged; 2], word: usize) -> u64 {
+    fn word(&self, tables: &Tables, merged: &[Merged; SIDES], word: usize) -> u64 {
         // Bits without a rule are in no vector of a field that is used, and some field always is where there are rules.
         let mut bits = u64::MAX;
         macro_rules! narrow {
@@ -228,11 +249,10 @@ impl Accepted {
             };
         }
         simple_fields!(self, narrow);
-        if tables.fields & Field::SourceSet.bit() != 0 {
-            bits &= tables.wild[Field::SourceSet as usize][word] | merged[SOURCE].word(word);
-        }
-        if tables.fields & Field::DestinationSet.bit() != 0 {
-            bits &= tables.wild[Field::DestinationSet as usize][word] | merged[DESTINATION].word(word);
+        for (field, side) in SETS {
+            if tables.fields & field.bit() != 0 {
+                bits &= tables.wild[field as usize][word] | merged[side as usize].accepts(side, word);
+            }
         }
         bits
     }
@@ -259,24 +279,40 @@ fn added(tables: &Tables, entry: Entry, word: usize) -> u64 {
     tables.extra[index & has_bits.wrapping_neg()]
 }
 
-/// Index of the source's lists.
-pub const SOURCE: usize = 0;
-/// Index of the destination's lists.
-pub const DESTINATION: usize = 1;
-
 /// What the lists of address sets that hold an address add to the wild vector, put together.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Merged {
     summary: u32,
-    padding: u32,
+    /// 1: there is an address.
+    known: u32,
     /// Valid where `summary` has the bit.
     words: [u64; WORDS],
 }
 
 impl Merged {
     /// No list.
-    pub const NOTHING: Self = Self { summary: 0, padding: 0, words: [0; WORDS] };
+    pub const NOTHING: Self = Self { summary: 0, known: 0, words: [0; WORDS] };
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.summary = 0;
+        self.known = 0;
+    }
+
+    /// The words in which rules may accept the address.
+    #[inline(always)]
+    fn summary(&self, side: Side) -> u32 {
+        // What a list takes away from a word is seen in the word only.
+        if is_not(side) { self.known.wrapping_neg() } else { self.summary }
+    }
+
+    /// The rules of a word that accept the address. Rules that do not ask for any list are wild anyway.
+    #[inline(always)]
+    fn accepts(&self, side: Side, word: usize) -> u64 {
+        let bits = self.word(word);
+        if is_not(side) { !bits & u64::from(self.known).wrapping_neg() } else { bits }
+    }
 
     #[inline(always)]
     fn word(&self, word: usize) -> u64 {
@@ -301,22 +337,27 @@ impl Merged {
     }
 }
 
+#[inline(always)]
+const fn is_not(side: Side) -> bool {
+    matches!(side, Side::NotSource | Side::NotDestination)
+}
+
 /// Mostly an address is in no list, or in one.
 #[inline(always)]
-fn merge<E: Environment>(tables: &Tables, environment: &E, side: usize, lists: u64) {
+fn merge<E: Environment>(tables: &Tables, environment: &E, side: Side, lists: u64) {
+    environment.merged(side as usize).known = 1;
     if lists == 0 {
         return;
     }
     if lists & (lists - 1) == 0 {
-        return merge_one(tables, environment, side, lists);
+        return merge_one(tables, environment, side as usize, lists);
     }
-    environment.merge_each(side, lists);
+    environment.merge_each(side as usize, lists);
 }
 
 /// Adds the lowest of `lists`, of which there is one at least.
 #[inline(always)]
 pub fn merge_one<E: Environment>(tables: &Tables, environment: &E, side: usize, lists: u64) {
-    let of_list = if side == SOURCE { &tables.source_lists } else { &tables.destination_lists };
-    let list = of_list[lowest(lists) & (MAX_LISTS - 1)];
+    let list = tables.lists[side & (SIDES - 1)][lowest(lists) & (MAX_LISTS - 1)];
     environment.merged(side).add(tables, list);
 }

@@ -17,6 +17,8 @@ pub mod flow;
 mod ipv4;
 mod ipv6;
 pub mod limit;
+#[cfg(target_arch = "bpf")]
+pub mod mark;
 pub mod parse;
 mod transport;
 pub mod vary;

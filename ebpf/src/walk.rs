@@ -3,7 +3,7 @@
 
 use sluice_ebpf_common::{
     Counter, CounterElement, ELEMENT_SLOTS, Event, MALFORMED_REASONS, Outcome, RULE_SLOTS, Tables,
-    tables::{Action, Limit, MAX_BITS, MAX_PARAMETERS, Marking, RULE_DRY_RUN, Rule},
+    tables::{Action, Limit, MAX_BITS, MAX_PARAMETERS, Marking, RULE_DRY_RUN, Rule, SIDES},
 };
 
 use crate::{
@@ -38,7 +38,7 @@ pub trait Environment {
     /// Takes a packet out of the bucket of the rule that counts in `slot`.
     fn rate(&self, limit: &Limit, slot: u16, walk: &Walk) -> Rate;
     /// What lists of address sets add: memory of this CPU.
-    fn both_merged(&self) -> &[Merged; 2];
+    fn both_merged(&self) -> &[Merged; SIDES];
     /// One of them, to change.
     #[allow(clippy::mut_from_ref, reason = "memory of this CPU, which nobody else changes meanwhile")]
     fn merged(&self, side: usize) -> &mut Merged;

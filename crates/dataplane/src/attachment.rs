@@ -21,8 +21,9 @@ use sluice_ebpf_common::{ABI_VERSION, Counter, Counters};
 
 use crate::{
     AttachMode, Error,
-    bpffs::{PinFolder, file_names, remove_file},
+    bpffs::{PinFolder, file_names, open_pin, remove_file},
     instance::{Compiled, Instance, Pins, object_digest},
+    marks,
     rule_slots::RuleSlots,
     sys,
 };
@@ -266,7 +267,8 @@ impl Attachment {
         let names = file_names(&self.folder).map_err(|source| Error::io("list", &self.folder, source))?;
         names
             .iter()
-            .filter(|name| !keep.contains(name) && !name.starts_with(SOURCES_PREFIX))
+            .filter(|name| !keep.contains(name))
+            .filter(|name| !name.starts_with(SOURCES_PREFIX) && !name.starts_with(marks::PREFIX))
             .try_for_each(|name| remove_file(&self.folder.join(name)))
     }
 }
@@ -294,10 +296,12 @@ pub(crate) fn remove_folder(folder: &Path, ifindex: u32) -> Result<(), Error> {
             sys::link_detach(link.as_fd()).map_err(in_link("BPF_LINK_DETACH", ifindex))?;
         }
     }
-    for name in file_names(folder).map_err(|source| Error::io("list", folder, source))? {
+    let names = file_names(folder).map_err(|source| Error::io("list", folder, source))?;
+    for name in names.iter().filter(|name| !name.starts_with(marks::PREFIX)) {
         remove_file(&folder.join(name))?;
     }
-    fs::remove_dir(folder).map_err(|source| Error::io("remove", folder, source))
+    // What applies marks goes after what writes them; the empty folder goes with it.
+    marks::remove_from(folder, ifindex)
 }
 
 /// A program that is loaded and pinned, but not in force yet.
@@ -340,15 +344,6 @@ fn attach(folder: &Path, ifindex: u32, mode: AttachMode, program: BorrowedFd<'_>
     let path = folder.join(LINK);
     sys::object_pin(link.as_fd(), &path).map_err(|source| Error::io("pin", &path, source))?;
     Ok(link)
-}
-
-/// `None` if there is no such pin; that the kernel cannot open it just now is another matter.
-fn open_pin(path: &Path) -> Result<Option<OwnedFd>, Error> {
-    match sys::object_get(path) {
-        Ok(object) => Ok(Some(object)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::io("open", path, source)),
-    }
 }
 
 fn program_in_force(folder: &Path, program_id: u32) -> Result<Option<String>, Error> {

@@ -14,7 +14,7 @@ use rustix::{
     mount::MountFlags,
 };
 
-use crate::Error;
+use crate::{Error, sys};
 
 /// Where the kernel's documentation and every tool expect the BPF file system.
 const MOUNT_POINT: &str = "/sys/fs/bpf";
@@ -123,6 +123,16 @@ pub(crate) fn remove_file(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path, error)),
         _ => Ok(()),
+    }
+}
+
+/// Opens what is pinned at `path`. `None` if there is no such pin; that the kernel cannot open it just now
+/// is another matter.
+pub(crate) fn open_pin(path: &Path) -> Result<Option<OwnedFd>, Error> {
+    match sys::object_get(path) {
+        Ok(object) => Ok(Some(object)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::io("open", path, source)),
     }
 }
 

@@ -87,10 +87,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The program could not be loaded.
-    #[error("cannot load the XDP program: {0}")]
+    #[error("cannot load the BPF program: {0}")]
     Load(#[from] aya::EbpfError),
     /// The program could not be loaded or asked about.
-    #[error("cannot load the XDP program: {0}")]
+    #[error("cannot load the BPF program: {0}")]
     Program(#[from] aya::programs::ProgramError),
     /// A map could not be made, read or written.
     #[error("map of interface {ifindex}: {source}")]
@@ -118,6 +118,24 @@ pub enum Error {
         ifindex: u32,
         /// The rule, as policy/rule.
         rule: String,
+    },
+    /// The kernel refused the TC program that applies marks.
+    #[error("{command} (tcx, ingress) on interface {ifindex}: {source}")]
+    MarkLink {
+        /// The bpf(2) command.
+        command: &'static str,
+        /// The interface.
+        ifindex: u32,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The kernel refused the TC filter that applies marks, or its qdisc.
+    #[error("TC filter on interface {ifindex}: {source}")]
+    MarkFilter {
+        /// The interface.
+        ifindex: u32,
+        /// The kernel's answer.
+        source: crate::links::LinksError,
     },
     /// Netlink failed.
     #[error(transparent)]

@@ -8,6 +8,7 @@ mod counters;
 mod error;
 pub mod instance;
 pub mod links;
+pub mod marks;
 mod programs;
 mod rule_slots;
 mod sys;

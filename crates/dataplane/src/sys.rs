@@ -18,8 +18,9 @@ pub(crate) const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 /// Attach generically or not at all (`XDP_FLAGS_SKB_MODE`).
 pub(crate) const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const BPF_F_REPLACE: u32 = 1 << 2;
+const BPF_F_BEFORE: u32 = 1 << 3;
 
-/// What the kernel says of an XDP link.
+/// What the kernel says of a link to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LinkInfo {
     pub(crate) id: u32,
@@ -37,6 +38,19 @@ pub(crate) fn link_create(program: BorrowedFd<'_>, ifindex: u32, flags: u32) -> 
     create.__bindgen_anon_2.target_ifindex = ifindex;
     create.attach_type = bpf_attach_type::BPF_XDP as u32;
     create.flags = flags;
+    // SAFETY: the fields hold no address.
+    owned(unsafe { bpf(bpf_cmd::BPF_LINK_CREATE, &mut attr) }?)
+}
+
+/// `BPF_LINK_CREATE` for tcx at ingress, before all programs that are there.
+pub(crate) fn tcx_link_create(program: BorrowedFd<'_>, ifindex: u32) -> io::Result<OwnedFd> {
+    let mut attr = zeroed_attr();
+    // SAFETY: the union is all zero, and these are the fields of this command.
+    let create = unsafe { &mut attr.link_create };
+    create.__bindgen_anon_1.prog_fd = raw(program);
+    create.__bindgen_anon_2.target_ifindex = ifindex;
+    create.attach_type = bpf_attach_type::BPF_TCX_INGRESS as u32;
+    create.flags = BPF_F_BEFORE;
     // SAFETY: the fields hold no address.
     owned(unsafe { bpf(bpf_cmd::BPF_LINK_CREATE, &mut attr) }?)
 }
@@ -91,16 +105,26 @@ pub(crate) fn object_get(path: &Path) -> io::Result<OwnedFd> {
 
 /// `BPF_OBJ_GET_INFO_BY_FD` of an XDP link; `InvalidData` if it is a link of another type.
 pub(crate) fn link_info(link: BorrowedFd<'_>) -> io::Result<LinkInfo> {
+    let info = info_of_link(link, bpf_link_type::BPF_LINK_TYPE_XDP, "not an XDP link")?;
+    // SAFETY: the kernel fills this member for links of the type that was just checked.
+    let ifindex = unsafe { info.__bindgen_anon_1.xdp.ifindex };
+    Ok(LinkInfo { id: info.id, program_id: info.prog_id, ifindex })
+}
+
+/// `BPF_OBJ_GET_INFO_BY_FD` of a tcx link; `InvalidData` if it is a link of another type.
+pub(crate) fn tcx_link_info(link: BorrowedFd<'_>) -> io::Result<LinkInfo> {
+    let info = info_of_link(link, bpf_link_type::BPF_LINK_TYPE_TCX, "not a tcx link")?;
+    // SAFETY: the kernel fills this member for links of the type that was just checked.
+    let ifindex = unsafe { info.__bindgen_anon_1.tcx.ifindex };
+    Ok(LinkInfo { id: info.id, program_id: info.prog_id, ifindex })
+}
+
+fn info_of_link(link: BorrowedFd<'_>, kind: bpf_link_type, other: &str) -> io::Result<bpf_link_info> {
     // SAFETY: plain integers, for which zero is a value.
     let mut info: bpf_link_info = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel may write any bytes into integers.
     unsafe { object_info(link, &mut info) }?;
-    if info.type_ != bpf_link_type::BPF_LINK_TYPE_XDP as u32 {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "not an XDP link"));
-    }
-    // SAFETY: the kernel fills this member for links of the type that was just checked.
-    let ifindex = unsafe { info.__bindgen_anon_1.xdp.ifindex };
-    Ok(LinkInfo { id: info.id, program_id: info.prog_id, ifindex })
+    if info.type_ == kind as u32 { Ok(info) } else { Err(io::Error::new(io::ErrorKind::InvalidData, other)) }
 }
 
 /// `BPF_PROG_GET_FD_BY_ID`.

@@ -6,3 +6,6 @@ pub static PARSE_PROBE: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DI
 
 /// Counts and drops: the baseline for the product's speed.
 pub static COUNT_AND_DROP: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/count-and-drop"));
+
+/// Writes metadata as its globals say (`mark_probe`, XDP), and notes what packets carry (`watch_marks`, TC).
+pub static MARK_PROBE: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/mark-probe"));

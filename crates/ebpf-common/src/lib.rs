@@ -5,6 +5,7 @@
 mod buckets;
 mod counters;
 mod malformed;
+mod metadata;
 pub mod prefixes;
 pub mod tables;
 
@@ -13,6 +14,10 @@ pub use counters::{
     COUNTER_ELEMENTS, Counter, CounterElement, Counters, ELEMENT_SLOTS, EVENTS, Event, OUTCOMES, Outcome,
 };
 pub use malformed::{MALFORMED_REASONS, Malformed};
+pub use metadata::{
+    METADATA_FLAG_MARK, METADATA_FLAG_PRIORITY, METADATA_LENGTH, METADATA_MAGIC, METADATA_TYPE_MARK,
+    METADATA_VERSION, Metadata,
+};
 pub use tables::{MAX_RULES, RULE_SLOTS, Tables};
 
 /// Version of the layout below. Pinned maps of another version are never read: the agent makes

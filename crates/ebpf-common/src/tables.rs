@@ -54,10 +54,14 @@ pub enum Field {
     Vlan = 10,
     /// Length of the IP packet.
     Length = 11,
+    /// Source address, by lists of address sets that must not hold it.
+    SourceNotSet = 12,
+    /// Destination address, likewise.
+    DestinationNotSet = 13,
 }
 
 /// Number of fields.
-pub const FIELDS: usize = 12;
+pub const FIELDS: usize = 14;
 
 impl Field {
     /// The bit of the field in [`Tables::fields`].
@@ -66,6 +70,23 @@ impl Field {
         1 << self as u32
     }
 }
+
+/// How rules ask for lists of address sets: an index of [`Tables::lists`].
+#[repr(usize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The list must hold the source.
+    Source = 0,
+    /// The list must hold the destination.
+    Destination = 1,
+    /// The list must not hold the source.
+    NotSource = 2,
+    /// The list must not hold the destination.
+    NotDestination = 3,
+}
+
+/// Number of sides.
+pub const SIDES: usize = 4;
 
 /// What a value adds to its field's wild vector: words `first..` of which the ones that are set in `summary` hold bits.
 #[repr(C)]
@@ -210,6 +231,8 @@ pub struct Tables {
     pub wild_summary: [u32; FIELDS],
     /// Entry of lengths above 65535.
     pub length_beyond: u32,
+    /// 0.
+    pub padding: u32,
     /// By field: the rules that do not read it.
     pub wild: [[u64; WORDS]; FIELDS],
     /// By index of [`frame`].
@@ -220,10 +243,8 @@ pub struct Tables {
     pub tcp_flags: [u16; 256],
     /// By VLAN id.
     pub vlan: [u16; 4096],
-    /// By list of address sets, for the source.
-    pub source_lists: [Entry; crate::prefixes::MAX_LISTS],
-    /// By list of address sets, for the destination.
-    pub destination_lists: [Entry; crate::prefixes::MAX_LISTS],
+    /// By [`Side`], by list of address sets: the rules that ask for the list.
+    pub lists: [[Entry; crate::prefixes::MAX_LISTS]; SIDES],
     /// By source port.
     pub source_port: Runs,
     /// By destination port.
@@ -250,11 +271,11 @@ const _: () = assert!(size_of::<Limit>() == 32);
 const _: () = assert!(size_of::<Marking>() == 12);
 const _: () = assert!(
     size_of::<Tables>()
-        == 72 + FIELDS * WORDS * 8
+        == 24 + FIELDS * 4 + 4 + 4 + FIELDS * WORDS * 8
             + frame::COUNT * 2
             + 512 * 2
             + 4096 * 2
-            + 128 * 8
+            + SIDES * 64 * 8
             + 4 * size_of::<Runs>()
             + MAX_BITS * 12
             + MAX_PARAMETERS * 44
@@ -283,13 +304,13 @@ impl Tables {
         destination_classes: 0,
         wild_summary: [0; FIELDS],
         length_beyond: 0,
+        padding: 0,
         wild: [[0; WORDS]; FIELDS],
         frame: [0; frame::COUNT],
         protocol: [0; 256],
         tcp_flags: [0; 256],
         vlan: [0; 4096],
-        source_lists: [Entry::NONE; crate::prefixes::MAX_LISTS],
-        destination_lists: [Entry::NONE; crate::prefixes::MAX_LISTS],
+        lists: [[Entry::NONE; crate::prefixes::MAX_LISTS]; SIDES],
         source_port: Runs::EMPTY,
         destination_port: Runs::EMPTY,
         icmp: Runs::EMPTY,

@@ -112,7 +112,6 @@ pub struct Steer {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde calls it with a reference to the field.
 fn algorithm_name<S: serde::Serializer>(
     algorithm: &SteerAlgorithm,
     serializer: S,

@@ -25,6 +25,8 @@ pub enum Feature {
     NetworkNamespaces,
     /// The right to use the `bpf` system call.
     Bpf,
+    /// BPF programs at a device's traffic control without a qdisc (Linux 6.6).
+    Tcx,
     /// At least so many CPUs.
     Cpus(usize),
     /// A program in `$PATH` or in the system's folders.
@@ -37,6 +39,7 @@ impl fmt::Display for Feature {
             Self::Root => formatter.write_str("root"),
             Self::NetworkNamespaces => formatter.write_str("the right to make network namespaces"),
             Self::Bpf => formatter.write_str("the right to use the bpf system call"),
+            Self::Tcx => formatter.write_str("tcx, which came with Linux 6.6"),
             Self::Cpus(count) => write!(formatter, "{count} CPUs"),
             Self::Program(name) => write!(formatter, "the program {name}"),
         }
@@ -51,6 +54,7 @@ impl Feature {
             Self::Root => rustix::process::geteuid().is_root(),
             Self::NetworkNamespaces => may_enter_network_namespaces(),
             Self::Bpf => may_use_bpf(),
+            Self::Tcx => has_tcx(),
             Self::Cpus(count) => available_parallelism().is_ok_and(|cpus| cpus.get() >= count),
             Self::Program(name) => find_program(name).is_some(),
         }
@@ -112,6 +116,22 @@ fn may_use_bpf() -> bool {
     };
     // ENOENT: allowed, but not one program is loaded.
     result == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::ENOENT)
+}
+
+/// Asks which programs the loopback device runs at ingress: `EINVAL` where nobody knows of such programs.
+#[allow(unsafe_code, reason = "rustix has no bpf system call.")]
+fn has_tcx() -> bool {
+    const BPF_PROG_QUERY: libc::c_long = 16;
+    const LOOPBACK: u32 = 1;
+    const BPF_TCX_INGRESS: u32 = 46;
+    let mut attributes = [0u32; 16];
+    attributes[..2].copy_from_slice(&[LOOPBACK, BPF_TCX_INGRESS]);
+    // SAFETY: `attributes` is a writable buffer of the size given, holds no address, and lives until the
+    // call returns.
+    let result = unsafe {
+        libc::syscall(libc::SYS_bpf, BPF_PROG_QUERY, attributes.as_mut_ptr(), size_of_val(&attributes))
+    };
+    result == 0
 }
 
 /// `$PATH` with the system's folders at its end: an ordinary user's often lacks them.

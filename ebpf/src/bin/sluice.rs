@@ -28,7 +28,7 @@ mod xdp {
     use sluice_ebpf_common::{
         BUCKETS as BUCKET_COUNT, COUNTER_ELEMENTS, CounterElement, Outcome, SOURCES_CREATED, SourceKey, Tables,
         prefixes::MAX_LISTS,
-        tables::{Limit, MAX_BITS, RATE_SHIFT},
+        tables::{Limit, MAX_BITS, RATE_SHIFT, SIDES},
     };
 
     #[unsafe(no_mangle)]
@@ -61,7 +61,7 @@ mod xdp {
         flow: Flow,
         bytes: usize,
         walk: Walk,
-        merged: [Merged; 2],
+        merged: [Merged; SIDES],
         /// Of the address that is being looked up: which one, and lists that are to be merged.
         side: u64,
         lists: u64,
@@ -222,7 +222,7 @@ mod xdp {
         }
 
         #[inline(always)]
-        fn both_merged(&self) -> &[Merged; 2] {
+        fn both_merged(&self) -> &[Merged; SIDES] {
             // SAFETY: memory of this CPU.
             unsafe { &(*self.scratch).merged }
         }
@@ -230,7 +230,7 @@ mod xdp {
         #[inline(always)]
         fn merged(&self, side: usize) -> &mut Merged {
             // SAFETY: as above.
-            unsafe { &mut (*self.scratch).merged[side & 1] }
+            unsafe { &mut (*self.scratch).merged[side & (SIDES - 1)] }
         }
 
         #[inline(always)]

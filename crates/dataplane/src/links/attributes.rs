@@ -5,10 +5,10 @@
 use netlink_packet_core::{DecodeError, NLA_HEADER_SIZE, NlaBuffer, NlasIterator};
 
 /// One attribute: its type without flag bits, and its value.
-pub(super) type Attribute<'a> = (u16, &'a [u8]);
+pub(crate) type Attribute<'a> = (u16, &'a [u8]);
 
 /// Splits `bytes` into attributes.
-pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<Attribute<'_>, DecodeError>> {
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<Attribute<'_>, DecodeError>> {
     NlasIterator::new(bytes).map(|attribute| {
         let attribute: NlaBuffer<&[u8]> = attribute?;
         let (kind, length) = (attribute.kind(), usize::from(attribute.length()));
@@ -16,35 +16,35 @@ pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<Attribute<
     })
 }
 
-pub(super) fn u8_of(value: &[u8]) -> Option<u8> {
+pub(crate) fn u8_of(value: &[u8]) -> Option<u8> {
     value.first().copied()
 }
 
-pub(super) fn u16_of(value: &[u8]) -> Option<u16> {
+pub(crate) fn u16_of(value: &[u8]) -> Option<u16> {
     value.first_chunk().copied().map(u16::from_ne_bytes)
 }
 
-pub(super) fn u32_of(value: &[u8]) -> Option<u32> {
+pub(crate) fn u32_of(value: &[u8]) -> Option<u32> {
     value.first_chunk().copied().map(u32::from_ne_bytes)
 }
 
-pub(super) fn u64_of(value: &[u8]) -> Option<u64> {
+pub(crate) fn u64_of(value: &[u8]) -> Option<u64> {
     value.first_chunk().copied().map(u64::from_ne_bytes)
 }
 
 /// The bytes before the first NUL.
-pub(super) fn bytes_of(value: &[u8]) -> &[u8] {
+pub(crate) fn bytes_of(value: &[u8]) -> &[u8] {
     value.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 /// Text for people and for matching. The kernel allows nearly any byte in an interface name.
-pub(super) fn text_of(value: &[u8]) -> String {
+pub(crate) fn text_of(value: &[u8]) -> String {
     let bytes = bytes_of(value);
     str::from_utf8(bytes).map_or_else(|_| bytes.escape_ascii().to_string(), str::to_owned)
 }
 
 /// Appends one attribute with its padding.
-pub(super) fn push(buffer: &mut Vec<u8>, kind: u16, value: &[u8]) {
+pub(crate) fn push(buffer: &mut Vec<u8>, kind: u16, value: &[u8]) {
     let length = u16::try_from(value.len() + 4).unwrap_or(u16::MAX);
     buffer.extend_from_slice(&length.to_ne_bytes());
     buffer.extend_from_slice(&kind.to_ne_bytes());

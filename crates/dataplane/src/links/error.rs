@@ -44,7 +44,7 @@ pub enum LinksError {
 
 impl LinksError {
     /// The kernel's error number, if it answered with one.
-    pub(super) fn errno(&self) -> Option<i32> {
+    pub(crate) fn errno(&self) -> Option<i32> {
         match self {
             Self::Open { source, .. } | Self::Request { source, .. } | Self::Watch(source) => {
                 source.raw_os_error()

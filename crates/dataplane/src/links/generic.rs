@@ -42,6 +42,7 @@ impl Family {
             name: "CTRL_CMD_GETFAMILY",
             message_type: GENL_ID_CTRL,
             dump: false,
+            change: 0,
             payload: &payload,
         };
         let mut family = Self::default();
@@ -108,6 +109,7 @@ pub(super) fn xdp_features(
         name: "NETDEV_CMD_DEV_GET",
         message_type: netdev,
         dump: ifindex.is_none(),
+        change: 0,
         payload: &payload,
     };
     let mut features = HashMap::new();

@@ -2,7 +2,7 @@
 //!
 //! Reads only; never changes a device and never decides anything about one.
 
-mod attributes;
+pub(crate) mod attributes;
 mod burst;
 mod error;
 mod ethtool;
@@ -13,7 +13,7 @@ mod message;
 mod readable;
 mod reader;
 mod relevance;
-mod socket;
+pub(crate) mod socket;
 
 use std::sync::{Arc, Mutex, PoisonError};
 

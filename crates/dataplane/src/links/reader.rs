@@ -61,8 +61,13 @@ impl Reader {
     pub fn link(&mut self, ifindex: u32) -> Result<Option<Link>, LinksError> {
         let mut found = None;
         let payload = link_request(ifindex);
-        let request =
-            Request { name: "RTM_GETLINK", message_type: libc::RTM_GETLINK, dump: false, payload: &payload };
+        let request = Request {
+            name: "RTM_GETLINK",
+            message_type: libc::RTM_GETLINK,
+            dump: false,
+            change: 0,
+            payload: &payload,
+        };
         let result = self.route.request(&request, &mut |reply| {
             found = Some(LinkMessage::parse(reply)?);
             Ok(())
@@ -83,8 +88,13 @@ impl Reader {
 
     fn dump(&mut self) -> Result<Vec<LinkMessage>, LinksError> {
         let payload = link_request(0);
-        let request =
-            Request { name: "RTM_GETLINK", message_type: libc::RTM_GETLINK, dump: true, payload: &payload };
+        let request = Request {
+            name: "RTM_GETLINK",
+            message_type: libc::RTM_GETLINK,
+            dump: true,
+            change: 0,
+            payload: &payload,
+        };
         for _ in 0..ATTEMPTS {
             let mut messages = Vec::new();
             let answer = self.route.request(&request, &mut |reply| {

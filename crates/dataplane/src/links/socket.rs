@@ -23,27 +23,35 @@ const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_ACK: u16 = 0x4;
 const NLM_F_DUMP_INTR: u16 = 0x10;
 const NLM_F_DUMP: u16 = 0x300;
+/// Of a change: put the object in the place of the one that is there.
+pub(crate) const NLM_F_REPLACE: u16 = 0x100;
+/// Of a change: fail where there is one.
+pub(crate) const NLM_F_EXCL: u16 = 0x200;
+/// Of a change: make it where there is none.
+pub(crate) const NLM_F_CREATE: u16 = 0x400;
 
 /// What is asked of the kernel.
-pub(super) struct Request<'a> {
+pub(crate) struct Request<'a> {
     /// The kernel's name of the request, for error messages.
     pub name: &'static str,
     pub message_type: u16,
     /// All objects instead of one.
     pub dump: bool,
+    /// What the request may do, beside asking: `NLM_F_CREATE` and its like; 0 to read or delete.
+    pub change: u16,
     pub payload: &'a [u8],
 }
 
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Complete,
     /// Objects changed during the dump: some may be missing or doubled.
     Interrupted,
 }
 
 /// A netlink socket in the network namespace of the thread that opened it.
-pub(super) struct NetlinkSocket {
+pub(crate) struct NetlinkSocket {
     socket: Socket,
     sequence: u32,
     buffer: Vec<u8>,
@@ -158,7 +166,7 @@ pub(super) fn messages(bytes: &[u8]) -> impl Iterator<Item = Result<NetlinkBuffe
 }
 
 fn encode(request: &Request<'_>, sequence: u32) -> Vec<u8> {
-    let flags = NLM_F_REQUEST | if request.dump { NLM_F_DUMP } else { NLM_F_ACK };
+    let flags = NLM_F_REQUEST | request.change | if request.dump { NLM_F_DUMP } else { NLM_F_ACK };
     let length = u32::try_from(HEADER_LENGTH + request.payload.len()).unwrap_or(u32::MAX);
     let mut bytes = Vec::with_capacity(HEADER_LENGTH + request.payload.len());
     bytes.extend_from_slice(&length.to_ne_bytes());
@@ -175,7 +183,7 @@ mod tests {
     use super::*;
 
     fn reply(message_type: u16, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
-        let request = Request { name: "test", message_type, dump: false, payload };
+        let request = Request { name: "test", message_type, dump: false, change: 0, payload };
         let mut bytes = encode(&request, sequence);
         bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
         bytes.resize(bytes.len().next_multiple_of(4), 0);
