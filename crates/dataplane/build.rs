@@ -10,9 +10,12 @@ use std::{
 /// `-Z build-std` needs an unstable cargo; this variable allows it for the nested build only.
 const ALLOW_UNSTABLE: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 const TARGET: &str = if cfg!(target_endian = "big") { "bpfeb-unknown-none" } else { "bpfel-unknown-none" };
-const RUSTFLAGS: [&str; 4] = [
+const RUSTFLAGS: [&str; 5] = [
     "-Cdebuginfo=2",
     "-Clink-arg=--btf",
+    // LLVM would lay some loops out so that they fall through into their own head; the verifier of Linux 6.1 takes a
+    // backward edge only from a jump.
+    "-Clink-arg=--llvm-args=-disable-block-placement",
     // 32-bit arithmetic and jumps; every kernel that has bpf_link for XDP knows them.
     "-Ctarget-cpu=v3",
     // Packet fields are rarely aligned; without this every one is put together from bytes.

@@ -183,18 +183,19 @@ impl Accepted {
         length: 0,
     };
 
-    /// The lowest bit from `from` on that every field accepts. It is a function of its own for the sake of the stack.
+    /// The lowest bit from `from` on that every field accepts; [`MAX_BITS`] if there is none. It is a function of its own
+    /// for the sake of the stack, and gives a number since the verifier takes no larger value from one.
     #[inline(never)]
     #[must_use]
-    pub fn first(&self, tables: &Tables, merged: &[Merged; SIDES], from: usize) -> Option<usize> {
+    pub fn first(&self, tables: &Tables, merged: &[Merged; SIDES], from: usize) -> usize {
         if from >= MAX_BITS {
-            return None;
+            return MAX_BITS;
         }
         let begin = from / 64;
         if from & 63 != 0 {
             let bits = self.word(tables, merged, begin) & u64::MAX << (from & 63);
             if bits != 0 {
-                return Some(begin * 64 + bits.trailing_zeros() as usize);
+                return begin * 64 + bits.trailing_zeros() as usize;
             }
         }
         // All words from `begin` on, or behind it.
@@ -202,18 +203,18 @@ impl Accepted {
         // The bound is for the verifier, which does not see that a bit goes each time.
         for _ in 0..core::hint::black_box(WORDS) {
             if candidates == 0 {
-                return None;
+                return MAX_BITS;
             }
             // Hidden, or the compiler would keep on the stack what it knows of each field from turn to turn.
             let tables = core::hint::black_box(tables);
             let word = lowest(u64::from(candidates)) & (WORDS - 1);
             let bits = self.word(tables, merged, word);
             if bits != 0 {
-                return Some((word * 64 + bits.trailing_zeros() as usize) & (MAX_BITS - 1));
+                return word * 64 + bits.trailing_zeros() as usize;
             }
             candidates &= candidates - 1;
         }
-        None
+        MAX_BITS
     }
 
     /// Words in which every field accepts some rule.

@@ -38,7 +38,7 @@ pub trait Environment {
     /// Takes a packet out of the bucket of the rule that counts in `slot`.
     fn rate(&self, limit: &Limit, slot: u16, walk: &Walk) -> Rate;
     /// What lists of address sets add: memory of this CPU.
-    fn both_merged(&self) -> &[Merged; SIDES];
+    fn all_merged(&self) -> &[Merged; SIDES];
     /// One of them, to change.
     #[allow(clippy::mut_from_ref, reason = "memory of this CPU, which nobody else changes meanwhile")]
     fn merged(&self, side: usize) -> &mut Merged;
@@ -93,10 +93,11 @@ impl End {
 pub fn decide<E: Environment>(tables: &Tables, flow: &Flow, bytes: usize, environment: &E) -> Option<u8> {
     let walk = environment.walk();
     accept(tables, flow, environment, &mut walk.accepted);
-    let Some(bit) = walk.accepted.first(tables, environment.both_merged(), 0) else {
+    let bit = walk.accepted.first(tables, environment.all_merged(), 0);
+    if bit >= MAX_BITS {
         count_outcome(environment, flow, bytes, Outcome::PassNoMatch as u8, None);
         return Some(Outcome::PassNoMatch as u8);
-    };
+    }
     let rule = tables.rules[bit & (MAX_BITS - 1)];
     if rule.action == Action::Decide as u8 && rule.flags & RULE_DRY_RUN == 0 {
         count_outcome(environment, flow, bytes, rule.outcome, Some(rule.slot));
@@ -150,9 +151,9 @@ impl Walk {
         } else {
             self.act_dry(tables, &rule, environment)
         };
-        let following = next.and_then(|next| self.accepted.first(tables, environment.both_merged(), usize::from(next)));
-        self.bit = following.unwrap_or(0) as u32;
-        following.is_none()
+        let Some(next) = next else { return true };
+        self.bit = self.accepted.first(tables, environment.all_merged(), usize::from(next)) as u32;
+        self.bit >= MAX_BITS as u32
     }
 
     /// The bit to go on with; `None` if the rule has decided.

@@ -222,7 +222,7 @@ mod xdp {
         }
 
         #[inline(always)]
-        fn both_merged(&self) -> &[Merged; SIDES] {
+        fn all_merged(&self) -> &[Merged; SIDES] {
             // SAFETY: memory of this CPU.
             unsafe { &(*self.scratch).merged }
         }
