@@ -133,7 +133,7 @@ mod tests {
     fn a_guest_that_dies_or_lacks_a_module_is_in_trouble() {
         let died = Answers::read("guest: Linux 6.1\nguest: begin packets\ntest a ... ok\nKernel panic\n");
         assert!(died.trouble.is_some_and(|trouble| trouble.contains("Kernel panic")));
-        assert!(died.answers.len() == 1);
+        assert_eq!(died.answers.len(), 1);
         let lacking = Answers::read("guest: cannot load the module veth.ko\nguest: done\n");
         assert!(lacking.trouble.is_some_and(|trouble| trouble.contains("veth.ko")));
     }

@@ -28,7 +28,7 @@ impl Archive {
         match call(&mut update).with_context(|| format!("the mirror has no lists of {}", suites.join(", "))) {
             Ok(_) => {}
             Err(error) if had_lists => {
-                eprintln!("{error:#}\nkernels: going on with the lists of an earlier run")
+                eprintln!("{error:#}\nkernels: going on with the lists of an earlier run");
             }
             Err(error) => return Err(error),
         }

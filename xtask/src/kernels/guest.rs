@@ -33,7 +33,7 @@ pub fn run(mut command: Command, console: &Path, deadline: Duration) -> Result<S
     match status {
         Some(status) if status.success() => {}
         Some(status) => bail!("the emulator: {status}: {}", String::from_utf8_lossy(&read(&errors)?).trim()),
-        None => text.push_str(&format!("\nguest: stopped after {} s\n", deadline.as_secs())),
+        None => text = format!("{text}\nguest: stopped after {} s\n", deadline.as_secs()),
     }
     Ok(text)
 }

@@ -1,7 +1,8 @@
 //! The guest's whole file system: busybox, modules, the programs with the libraries that they are linked
 //! with, and the script that runs them. Written without mounting anything and without root.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ pub fn build(folder: &Path, busybox: &Path, modules: &[PathBuf], programs: &[Pro
     let mut order = String::new();
     for module in modules {
         let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        order.push_str(&format!("{name}\n"));
+        order += &name;
+        order += "\n";
         files.insert(format!("modules/{name}"), read(module)?);
     }
     files.insert(MODULES.to_owned(), order.into_bytes());
@@ -53,8 +55,8 @@ fn add(files: &mut BTreeMap<String, Vec<u8>>, name: &str, program: &Path) -> Res
     let linked = call(Command::new("ldd").arg(program))?;
     for library in linked.split_ascii_whitespace().filter(|word| word.starts_with('/')) {
         let inside = library.trim_start_matches('/').to_owned();
-        if !files.contains_key(&inside) {
-            files.insert(inside, read(Path::new(library))?);
+        if let Entry::Vacant(place) = files.entry(inside) {
+            place.insert(read(Path::new(library))?);
         }
     }
     Ok(())

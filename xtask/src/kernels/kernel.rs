@@ -100,7 +100,7 @@ fn pick(unpacked: &Path, finished: &Path, busybox: &Path) -> Result<()> {
             let status = unxz.arg("xzcat").arg(&file).stdout(target).status().context("start busybox")?;
             ensure!(status.success(), "cannot unpack {name}");
         } else {
-            let target = if name.ends_with(".ko") { name.as_str() } else { IMAGE };
+            let target = if name.starts_with(IMAGE) { IMAGE } else { name.as_str() };
             fs::copy(&file, finished.join(target)).with_context(|| format!("copy {name}"))?;
         }
     }

@@ -31,13 +31,14 @@ pub fn drops(mode: AttachMode) -> Result<String> {
     Ok(format!("{PACKETS} packets dropped"))
 }
 
+static RULES: LazyLock<[String; 1]> = LazyLock::new(|| ["kernel/drop".to_owned()]);
+
 fn revision() -> Revision<'static> {
     let tables = &|slots: &[u16]| {
         let mut tables = tables::ordinary();
         tables.rule_slot[0] = slots.first().copied().unwrap_or_default();
         tables
     };
-    static RULES: LazyLock<[String; 1]> = LazyLock::new(|| ["kernel/drop".to_owned()]);
     Revision { digest: "0123456789abcdef", rules: &*RULES, tables }
 }
 

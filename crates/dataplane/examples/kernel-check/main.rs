@@ -31,7 +31,9 @@ const LAST_LINES: usize = 8;
 
 fn main() -> ExitCode {
     if env::args().any(|argument| argument == "--list") {
-        CHECKS.iter().for_each(|(name, _)| println!("{name}"));
+        for (name, _) in CHECKS {
+            println!("{name}");
+        }
         return ExitCode::SUCCESS;
     }
     let failed = CHECKS.iter().filter(|check| !report(check)).count();
