@@ -23,18 +23,17 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// From the cache if it is the newest, else from the archive; an error if that has none.
-    pub fn get(cache: &Cache, archive: &Archive, series: &str, busybox: &Path) -> Result<Self> {
+    /// From the cache if it is the newest, else from the archive; `None` if that has none.
+    pub fn get(cache: &Cache, archive: &Archive, series: &str, busybox: &Path) -> Result<Option<Self>> {
         let names = archive.names(&format!("linux-image-{series}."))?;
-        let package = newest(&names)
-            .with_context(|| format!("the package mirror has no linux-image-{series}.* for this machine"))?;
+        let Some(package) = newest(&names) else { return Ok(None) };
         let file = archive.file_name(package)?;
         let version = file.split('_').nth(1).and_then(|version| version.split('~').next());
         let version = version.context("read the version of the kernel's package")?.to_owned();
         let (kept, content) = (format!("linux-{series}"), format!("{file} {}", MODULES.join(" ")));
         let folder = cache.kept(&kept);
         if fs::read_to_string(folder.join(CONTENT)).is_ok_and(|kept| kept == content) {
-            return Ok(Self { version, folder });
+            return Ok(Some(Self { version, folder }));
         }
         let work = cache.partial().join(&kept);
         let packages = archive.download(&[package.to_owned()], &work.join("package"))?;
@@ -43,7 +42,7 @@ impl Kernel {
         let finished = work.join("finished");
         pick(&unpacked, &finished, busybox)?;
         fs::write(finished.join(CONTENT), content).context("note what was unpacked")?;
-        Ok(Self { version, folder: cache.keep(&finished, &kept)? })
+        Ok(Some(Self { version, folder: cache.keep(&finished, &kept)? }))
     }
 
     /// The kernel's image.

@@ -60,9 +60,12 @@ pub fn run(only: &[String], tests: bool) -> Result<()> {
     let programs = step("kernels: programs and tests", || programs::build(cache.partial(), tests))?;
     let own = step("kernels: package lists", || Archive::open(&cache.lists("own"), OWN))?;
     let emulator = step("kernels: emulator", || Emulator::get(&cache, &own))?;
-    let kernels: Vec<Result<Kernel>> =
-        series.iter().map(|series| fetch(&cache, &own, series, &emulator)).collect();
-    interrupt::check()?;
+    let mut kernels = Vec::new();
+    for series in &series {
+        let label = format!("kernels: Linux {}", series.name);
+        kernels.push(step(&label, || fetch(&cache, &own, series, &emulator))?);
+        interrupt::check()?;
+    }
     let columns = ask_all(&cache, &emulator, &series, kernels, &programs)?;
     let result = print(&Summary::of(&programs, &columns));
     eprintln!("kernels: what the guests wrote: {}", cache.console("*").display());
@@ -80,15 +83,22 @@ fn choose(only: &[String]) -> Result<Vec<&'static Series>> {
         .collect())
 }
 
-fn fetch(cache: &Cache, own: &Archive, series: &Series, emulator: &Emulator) -> Result<Kernel> {
-    let label = format!("kernels: Linux {}", series.name);
-    step(&label, || {
-        if series.suites == OWN {
-            return Kernel::get(cache, own, series.name, &emulator.busybox());
-        }
-        let archive = Archive::open(&cache.lists("next"), series.suites)?;
-        Kernel::get(cache, &archive, series.name, &emulator.busybox())
-    })
+/// A kernel, or why the mirror does not have it. Any other trouble is an error.
+type Found = Result<Kernel, String>;
+
+fn fetch(cache: &Cache, own: &Archive, series: &Series, emulator: &Emulator) -> Result<Found> {
+    let next;
+    let archive = if series.suites == OWN {
+        own
+    } else {
+        next = match Archive::open(&cache.lists("next"), series.suites) {
+            Ok(archive) => archive,
+            Err(error) => return Ok(Err(format!("{error:#}"))),
+        };
+        &next
+    };
+    let found = Kernel::get(cache, archive, series.name, &emulator.busybox())?;
+    Ok(found.ok_or_else(|| format!("the package mirror has no linux-image-{}.*-amd64", series.name)))
 }
 
 /// One guest a kernel, all at once: most of a guest's time is not work.
@@ -96,13 +106,13 @@ fn ask_all(
     cache: &Cache,
     emulator: &Emulator,
     series: &[&'static Series],
-    kernels: Vec<Result<Kernel>>,
+    kernels: Vec<Found>,
     programs: &[Program],
 ) -> Result<Vec<Column>> {
-    let ask = |(series, kernel): (&&'static Series, Result<Kernel>)| -> Result<Column> {
+    let ask = |(series, kernel): (&&'static Series, Found)| -> Result<Column> {
         let kernel = match kernel {
             Ok(kernel) => kernel,
-            Err(missing) => return Ok(Column::skipped(series.name, format!("{missing:#}"))),
+            Err(missing) => return Ok(Column::skipped(series.name, missing)),
         };
         let started = Instant::now();
         let answers = ask(cache, emulator, series.name, &kernel, programs)

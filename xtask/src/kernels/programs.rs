@@ -32,7 +32,12 @@ pub struct Program {
 pub fn build(folder: &Path, tests: bool) -> Result<Vec<Program>> {
     let targets = if tests { ["--examples", "--tests"].as_slice() } else { &["--examples"] };
     let output = command(BUILD)?.args(targets).output().context("start cargo")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "cargo build: {}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
     let built = executables(&String::from_utf8_lossy(&output.stdout));
     let program = |name: &str| {
         let executable = built.get(name).with_context(|| format!("cargo built no {name}"))?;
