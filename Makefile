@@ -51,6 +51,11 @@ bench: ## Measure (root)
 	@$(STEP) "the programs, optimised" release cargo build --release $(PROGRAMS)
 	@$(TARGET)/release/xtask bench
 
+.PHONY: kernels
+kernels: setup-test ## Show in QEMU guests that other kernels take the eBPF programs
+	@$(STEP) "the chores" debug cargo build --package xtask
+	@$(TARGET)/debug/xtask kernels
+
 # The tests and the chores from one build of the whole workspace: one set of features, compiled once.
 .PHONY: build-all
 build-all: setup-test

@@ -5,6 +5,7 @@ mod bench;
 mod demo;
 mod generate;
 mod junit;
+mod kernels;
 mod lint;
 mod step;
 mod test;
@@ -34,6 +35,15 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Ask other kernels, in guests, whether they take the eBPF programs.
+    Kernels {
+        /// Only this series, such as 6.1; may be given more than once.
+        #[arg(long, value_name = "SERIES")]
+        kernel: Vec<String>,
+        /// Run the data plane's tests there too (minutes).
+        #[arg(long)]
+        tests: bool,
+    },
     /// Check format, clippy, licences, spelling, dependency arrows, house rules and generated files.
     Lint,
     /// Run every test and say how many passed, failed and were skipped.
@@ -57,6 +67,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Chore::Bench => bench::run(),
         Chore::Demo => demo::run(),
         Chore::Generate { check } => generate::run(*check),
+        Chore::Kernels { kernel, tests } => kernels::run(kernel, *tests),
         Chore::Lint => lint::run(),
         Chore::Test => test::run(),
     }

@@ -6,8 +6,8 @@ use std::io::{IsTerminal as _, Write as _, stderr};
 use std::process::Command;
 use std::time::Instant;
 
-/// Runs one step of a chore; returns its error.
-pub fn step(label: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+/// Runs one step of a chore; returns what it returns.
+pub fn step<T>(label: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let live = stderr().is_terminal();
     if live {
         eprint!("{label} ...");
