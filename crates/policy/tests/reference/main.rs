@@ -4,4 +4,5 @@
 mod cases;
 mod packets;
 mod semantics;
+mod well_formed;
 mod words;
