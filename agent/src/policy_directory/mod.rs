@@ -2,6 +2,7 @@
 //!
 //! Keeps the last good document of each policy, also over a restart. Never writes into the directory.
 
+mod door;
 mod file;
 mod identity;
 mod reading;

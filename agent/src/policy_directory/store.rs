@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sluice_ipc::paths::{LAST_GOOD_FILE, LAST_GOOD_NEW_FILE, LAST_GOOD_SET_ASIDE_FILE};
-use sluice_policy::{Policy, parse_document};
+use sluice_policy::Policy;
 
+use super::door::parse_document;
 use super::snapshot::LastGood;
 
 const FORMAT: &str = "sluice.dev/last-good/v1";

@@ -25,7 +25,8 @@ pub fn bad(name: &str) -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("unknown field", changed("protocol: UDP", "protocol: UDP, protocl: TCP")),
         ("unknown field in spec", changed("spec:\n", "spec:\n  colour: red\n")),
-        ("not implemented", changed("spec:\n", "spec:\n  defaultAction: Drop\n")),
+        ("not implemented", changed("spec:\n", "spec:\n  remedies: [Channels]\n")),
+        ("not carried out", changed("type: Drop", "type: Steer, steer: {cpus: \"2-5\"}")),
         ("wrong type", changed("interfaces:\n  - names: [eth0]", "interfaces: eth0")),
         ("ports 0 to 70000", changed("\"9\"", "\"0-70000\"")),
         ("port 70000", changed("\"9\"", "\"70000\"")),

@@ -1,21 +1,37 @@
 //! A document to a checked policy. Everything that is wrong is collected, not only the first.
 
+mod action;
+mod addresses;
+mod contradictions;
+mod cpus;
+mod failsafe;
+mod fields;
+mod flags;
 mod interfaces;
 mod kind;
+mod labels;
+mod length;
+mod list;
+mod marks;
+mod matching;
 mod names;
 mod not_implemented;
+mod number;
 mod ports;
+pub mod prefix;
 mod protocol;
+mod rate;
 mod rules;
+mod sets;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sluice_api::{Enforcement, Mode};
 
 pub(crate) use protocol::has_ports;
 pub use protocol::protocol_name;
 
 use crate::problem::{Finding, Findings, Reason};
-use crate::{Failsafe, Policy, schema};
+use crate::{Policy, schema};
 
 /// Most problems of one document that are listed.
 const MAX_FINDINGS: usize = 100;
@@ -28,41 +44,33 @@ pub(crate) fn policy(file: &str, document: &Value) -> Result<Policy, Vec<Finding
     schema::check(&mut sound, &mut findings);
     not_implemented::find(document, &mut findings);
 
-    let name = sound["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    if !sound["metadata"]["name"].is_null() {
-        names::check_policy(&name, &mut findings);
-    }
+    let metadata_name = sound["metadata"]["name"].as_str();
+    let name = metadata_name.and_then(|name| findings.keep(names::object("metadata.name", name)));
     let spec = &sound["spec"];
     let interfaces = interfaces::check(&spec["interfaces"], &mut findings);
+    let failsafe = failsafe::check("spec.failsafe", &spec["failsafe"], &mut findings);
     let rules = rules::check(&spec["rules"], &mut findings);
     let findings = findings.into_list();
     if !findings.is_empty() {
         return Err(in_order(findings));
     }
-    let mode = spec.get("mode").map_or(Mode::Auto, mode_of);
-    let priority = spec["priority"].as_i64().and_then(|priority| i32::try_from(priority).ok());
-    let priority = priority.unwrap_or(sluice_api::DEFAULT_PRIORITY);
-    let document = without_status(document);
     Ok(Policy {
-        name,
+        name: name.unwrap_or_default(),
         file: file.to_owned(),
-        document,
-        priority,
-        mode,
-        enforcement: Enforcement::Enforce,
-        default_action: None,
-        failsafe: Failsafe::default(),
+        document: without_status(document),
+        priority: word(&spec["priority"]).unwrap_or(sluice_api::DEFAULT_PRIORITY),
+        mode: word(&spec["mode"]).unwrap_or_default(),
+        enforcement: word(&spec["enforcement"]).unwrap_or_default(),
+        default_action: word(&spec["defaultAction"]),
+        failsafe,
         interfaces,
         rules,
     })
 }
 
-fn mode_of(mode: &Value) -> Mode {
-    match mode.as_str() {
-        Some("Native") => Mode::Native,
-        Some("Generic") => Mode::Generic,
-        _ => Mode::Auto,
-    }
+/// A value of which the schema has said that it is one of those allowed. Absent if it was not given.
+fn word<T: DeserializeOwned>(value: &Value) -> Option<T> {
+    T::deserialize(value).ok()
 }
 
 fn without_status(document: &Value) -> Value {

@@ -88,20 +88,46 @@ reasons! {
     InvalidPattern,
     /// A PCI address that is none.
     InvalidPciAddress,
-    /// An entry of `interfaces` that selects nothing.
+    /// A selector without a condition.
     EmptySelector,
+    /// A label selector that no label can satisfy.
+    InvalidSelector,
     /// A protocol that is none.
     InvalidProtocol,
     /// A port or a range of ports that is none.
     InvalidPort,
     /// Ports where the protocol is missing or has none.
     PortsNeedProtocol,
+    /// TCP flags where the protocol is missing or is not TCP.
+    FlagsNeedProtocol,
+    /// A TCP flag that must be both set and unset.
+    FlagSetAndUnset,
+    /// An ICMP type where the protocol is missing or is another.
+    IcmpNeedsProtocol,
+    /// An address or prefix that is none, or that others would read differently.
+    InvalidAddress,
+    /// A prefix with bits set behind its length.
+    HostBitsSet,
+    /// An IPv4 prefix written as IPv6.
+    MappedV4,
+    /// IPv4 and IPv6 where only one of them can be.
+    FamilyMismatch,
+    /// A length of packets, or a range of them, that is none.
+    InvalidLength,
+    /// A match that asks for nothing.
+    EmptyMatch,
     /// A rule that drops, without saying what.
     MatchRequired,
-    /// More rules than an interface can carry.
-    TooManyRules,
-    /// More distinct sets of ports than an interface can carry.
-    TooManyPortClasses,
+    /// Fields of which only one may be given.
+    MutuallyExclusive,
+    /// Settings that have no meaning here, such as those of another type of action.
+    WrongSettings,
+    /// A traffic class that is none.
+    InvalidClass,
+    /// A list of CPUs that is none.
+    InvalidCpuList,
+    /// A service that is not built in.
+    UnknownService,
     /// There are more problems than are listed.
     TooManyProblems,
 }
@@ -167,9 +193,36 @@ impl Findings {
         self.list.iter()
     }
 
+    /// The value, if there is one; else its finding is added.
+    pub fn keep<T>(&mut self, result: Result<T, Finding>) -> Option<T> {
+        result.map_err(|finding| self.push(finding)).ok()
+    }
+
+    /// Whether something at `path` or below it was refused, so that what is left says less than the user did.
+    pub fn is_touched(&self, path: &str) -> bool {
+        self.iter().any(|finding| finding.field.strip_prefix(path).is_some_and(begins_below))
+    }
+
+    /// Whether `field` of the object at `path` may have been there: it was refused, or an unknown field was,
+    /// which may be this one misspelt.
+    pub fn has_lost(&self, path: &str, field: &str) -> bool {
+        self.iter().any(|finding| match finding.field.strip_prefix(path) {
+            Some(below) if finding.reason == Reason::UnknownField => {
+                below.starts_with('[') || below.rfind('.') == Some(0)
+            }
+            Some(below) => below.strip_prefix('.') == Some(field),
+            None => false,
+        })
+    }
+
     pub fn into_list(self) -> Vec<Finding> {
         self.list
     }
+}
+
+/// Whether the rest of a path leads to the place itself or into it.
+fn begins_below(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(['.', '['])
 }
 
 /// Longest piece of a user's value that a message repeats.

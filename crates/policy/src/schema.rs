@@ -11,6 +11,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+pub(crate) use suggest::value as suggest_value;
+
 use crate::problem::{Finding, Findings, Reason, quote};
 
 /// The schema of a whole document. If it could not be made, it is null, and allows nothing.
@@ -85,7 +87,7 @@ impl Walk<'_> {
             return;
         }
         fields.retain(|key, value| {
-            let path = join(&at.path, key);
+            let path = field_path(&at.path, key);
             if let Some(schema) = properties.and_then(|properties| properties.get(key)) {
                 // As for an API server, an explicit null is an absent field.
                 return !value.is_null() && self.value(value, &At { schema, parent: at.schema, path });
@@ -106,7 +108,7 @@ impl Walk<'_> {
     fn required(&mut self, fields: &Map<String, Value>, at: &At<'_>) {
         let names = at.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for name in names.filter(|name| !fields.contains_key(*name)) {
-            let path = join(&at.path, name);
+            let path = field_path(&at.path, name);
             // A value that was there but did not fit has been reported already.
             if self.findings.iter().all(|finding| finding.field != path) {
                 let fix = words::missing_fix(name, &at.schema["properties"][name]);
@@ -140,7 +142,9 @@ impl Walk<'_> {
     fn number(&mut self, number: &serde_json::Number, at: &At<'_>) -> bool {
         let Some(value) = number.as_f64() else { return true };
         let (least, most) = words::number_bounds(at.schema);
-        if least.is_none_or(|least| value >= least) && most.is_none_or(|most| value <= most) {
+        // Integers of the API have 64 bits with a sign.
+        let fits = number.as_u64().is_none_or(|number| i64::try_from(number).is_ok());
+        if fits && least.is_none_or(|least| value >= least) && most.is_none_or(|most| value <= most) {
             return true;
         }
         let range = words::number_range(least, most);
@@ -166,7 +170,7 @@ impl Walk<'_> {
 }
 
 /// The path of a field. Keys that would not read as one are quoted.
-fn join(path: &str, key: &str) -> String {
+pub(crate) fn field_path(path: &str, key: &str) -> String {
     let plain = !key.is_empty()
         && key.len() <= 64
         && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));

@@ -9,7 +9,7 @@ use common::{document, document_with, lines, parse};
 use rstest::rstest;
 use serde_json::json;
 use sluice_policy::{
-    MAX_FILE_BYTES, Mode, ParsedFile, Reason, parse_document, parse_file, refuse_duplicates,
+    MAX_FILE_BYTES, MAX_POLICY_RULES, Mode, ParsedFile, Reason, parse_document, parse_file, refuse_duplicates,
 };
 
 fn yaml(name: &str) -> String {
@@ -152,28 +152,15 @@ fn hostile_documents(#[case] element: &str, #[case] list: &str) {
 }
 
 #[test]
-fn more_rules_than_an_interface_carries_are_refused() {
-    let rule = |index: u32| json!({"name": format!("r{index}"), "match": {"protocol": "UDP"}, "action": {"type": "Count"}});
-    let rules = |count: u32| document_with("/spec/rules", (0..count).map(rule).collect());
-    assert_eq!(parse(&rules(64)).unwrap().rules.len(), 64);
-    let problems = parse(&rules(65)).unwrap_err();
-    assert_eq!((problems[0].field.as_str(), problems[0].reason), ("spec.rules", Reason::TooManyRules));
-}
-
-#[test]
-fn more_port_classes_than_an_interface_carries_are_refused() {
-    // Rule i lists the ports whose number has bit i, so that every port has a vector of its own.
-    let ports = |bit: u32| (0..512_u32).filter(|port| port & 1 << bit != 0).collect::<Vec<_>>();
-    let rule = |bit: u32| {
-        json!({
-            "name": format!("r{bit}"),
-            "match": {"protocol": "UDP", "destinationPorts": ports(bit)},
-            "action": {"type": "Count"},
-        })
-    };
-    let problems = parse(&document_with("/spec/rules", (0..9).map(rule).collect())).unwrap_err();
-    assert_eq!((problems[0].field.as_str(), problems[0].reason), ("spec.rules", Reason::TooManyPortClasses));
-    assert!(parse(&document_with("/spec/rules", (0..8).map(rule).collect())).is_ok());
+fn more_rules_than_a_policy_may_have_are_refused() {
+    let rule = |index: usize| json!({"name": format!("r{index}"), "match": {"protocol": "UDP"}, "action": {"type": "Count"}});
+    let rules = |count: usize| document_with("/spec/rules", (0..count).map(rule).collect());
+    assert_eq!(parse(&rules(MAX_POLICY_RULES)).unwrap().rules.len(), 1024);
+    let problems = parse(&rules(MAX_POLICY_RULES + 1)).unwrap_err();
+    assert_eq!(
+        lines(&problems),
+        "[ListTooLong] p.yaml: spec.rules: the list has 1025 elements, and at most 1024 are allowed. Split it."
+    );
 }
 
 #[test]

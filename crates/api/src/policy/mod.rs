@@ -88,7 +88,7 @@ pub struct XdpPolicySpec {
 
     /// Rules in order. The first that matches with a terminal action (Drop, Pass, Steer, Socket, and
     /// `RateLimit` for what exceeds the limit) decides; Count and Mark go on to the next rule.
-    #[schemars(length(min = 1, max = 1024), transform = keep_unknown_fields)]
+    #[schemars(length(min = 1, max = MAX_POLICY_RULES), transform = keep_unknown_fields)]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub rules: Vec<Rule>,
 
@@ -174,6 +174,9 @@ pub enum Remedy {
     /// Large receive offload.
     LargeReceiveOffload,
 }
+
+/// Most rules of one policy.
+pub const MAX_POLICY_RULES: usize = 1024;
 
 /// Priority of a policy that names none.
 pub const DEFAULT_PRIORITY: i32 = 100;

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 
+use super::list::{each_text, elements};
 use crate::problem::{Finding, Findings, Reason, quote};
 use crate::{InterfaceSelector, NamePattern};
 
 /// Reads `spec.interfaces`.
 pub(super) fn check(list: &Value, findings: &mut Findings) -> Vec<InterfaceSelector> {
-    let entries = list.as_array().into_iter().flatten().enumerate();
-    entries.map(|(index, entry)| selector(&format!("spec.interfaces[{index}]"), entry, findings)).collect()
+    elements(list)
+        .map(|(index, entry)| selector(&format!("spec.interfaces[{index}]"), entry, findings))
+        .collect()
 }
 
 fn selector(path: &str, entry: &Value, findings: &mut Findings) -> InterfaceSelector {
@@ -18,28 +20,15 @@ fn selector(path: &str, entry: &Value, findings: &mut Findings) -> InterfaceSele
         findings.push(Finding::new(path, Reason::EmptySelector, "the entry selects nothing", fix));
     }
     InterfaceSelector {
-        names: each(&entry["names"], &format!("{path}.names"), findings, name),
-        drivers: each(&entry["drivers"], &format!("{path}.drivers"), findings, driver),
-        pci_addresses: each(&entry["pciAddresses"], &format!("{path}.pciAddresses"), findings, pci_address),
+        names: each_text(&entry["names"], &format!("{path}.names"), findings, name),
+        drivers: each_text(&entry["drivers"], &format!("{path}.drivers"), findings, driver),
+        pci_addresses: each_text(
+            &entry["pciAddresses"],
+            &format!("{path}.pciAddresses"),
+            findings,
+            pci_address,
+        ),
     }
-}
-
-/// Reads a list of texts. Null stands for an element that was refused before.
-fn each<T>(
-    list: &Value,
-    path: &str,
-    findings: &mut Findings,
-    read: impl Fn(&str, &str) -> Result<T, Finding>,
-) -> Vec<T> {
-    let mut values = Vec::new();
-    for (index, element) in list.as_array().into_iter().flatten().enumerate() {
-        let Some(text) = element.as_str() else { continue };
-        match read(&format!("{path}[{index}]"), text) {
-            Ok(value) => values.push(value),
-            Err(finding) => findings.push(finding),
-        }
-    }
-    values
 }
 
 fn name(path: &str, text: &str) -> Result<NamePattern, Finding> {

@@ -1,20 +1,21 @@
-//! Names of policies and rules.
+//! Names of objects and rules.
 
 use crate::problem::{Finding, Findings, Reason, quote};
 
 /// Longest name of an object in Kubernetes.
-const MAX_POLICY_NAME: usize = 253;
+const MAX_OBJECT_NAME: usize = 253;
 /// Longest name of a rule.
 const MAX_RULE_NAME: usize = 63;
 
-/// An object's name: parts as for [`check_rule`], joined by dots.
-pub(super) fn check_policy(name: &str, findings: &mut Findings) {
-    if name.len() > MAX_POLICY_NAME || !name.split('.').all(is_label) {
-        let fix = format!(
-            "Use at most {MAX_POLICY_NAME} lower-case letters, digits, - and ., with a letter or digit at both ends of each part"
-        );
-        findings.push(refuse("metadata.name", name, fix));
+/// The name of any object of ours: parts as for [`check_rule`], joined by dots.
+pub(super) fn object(path: &str, name: &str) -> Result<String, Finding> {
+    if name.len() <= MAX_OBJECT_NAME && name.split('.').all(is_label) {
+        return Ok(name.to_owned());
     }
+    let fix = format!(
+        "Use at most {MAX_OBJECT_NAME} lower-case letters, digits, - and ., with a letter or digit at both ends of each part"
+    );
+    Err(refuse(path, name, fix))
 }
 
 /// A rule's name: what Kubernetes calls a label.

@@ -3,31 +3,14 @@
 
 use serde_json::Value;
 
+use super::list::elements;
 use crate::problem::{Finding, Findings, Reason};
 
-const SPEC: &[&str] = &["defaultAction", "failsafe", "remedies", "rollout"];
+const SPEC: &[&str] = &["remedies", "rollout"];
+const FAILSAFE: &[&str] = &["disconnectSeconds"];
 const INTERFACE: &[&str] = &["defaultRoute"];
-const MATCH: &[&str] = &[
-    "destinationSetSelector",
-    "destinationSets",
-    "destinations",
-    "fragment",
-    "icmp",
-    "ipVersion",
-    "length",
-    "not",
-    "sourcePorts",
-    "sourceSetSelector",
-    "sourceSets",
-    "sources",
-    "tcpFlags",
-    "vlan",
-];
-const ACTION: &[&str] = &["mark", "rateLimit", "socket", "steer"];
-const ACTION_TYPES: &[&str] = &["Mark", "RateLimit", "Socket", "Steer"];
 
 const LEAVE_OUT: &str = "Leave it out";
-const LEAVE_RULE_OUT: &str = "Leave the whole rule out: without this field it would do something else";
 
 /// Every such field of the document.
 pub(super) fn find(document: &Value, findings: &mut Findings) {
@@ -37,23 +20,11 @@ pub(super) fn find(document: &Value, findings: &mut Findings) {
     if spec["nodeSelector"].as_object().is_some_and(|selector| !selector.is_empty()) {
         search.fields(spec, "spec", &["nodeSelector"], LEAVE_OUT);
     }
-    search.values(&spec["enforcement"], "spec.enforcement", &["DryRun"], "Write Enforce");
+    search.fields(&spec["failsafe"], "spec.failsafe", FAILSAFE, LEAVE_OUT);
     search.values(&spec["foreignPrograms"], "spec.foreignPrograms", &["Chain"], "Write Refuse");
     for (index, entry) in elements(&spec["interfaces"]) {
         search.fields(entry, &format!("spec.interfaces[{index}]"), INTERFACE, LEAVE_OUT);
     }
-    for (index, rule) in elements(&spec["rules"]) {
-        let (matching, action) =
-            (format!("spec.rules[{index}].match"), format!("spec.rules[{index}].action"));
-        search.fields(&rule["match"], &matching, MATCH, LEAVE_RULE_OUT);
-        search.fields(&rule["action"], &action, ACTION, LEAVE_RULE_OUT);
-        let path = format!("{action}.type");
-        search.values(&rule["action"]["type"], &path, ACTION_TYPES, "Write Drop, Pass or Count");
-    }
-}
-
-fn elements(list: &Value) -> impl Iterator<Item = (usize, &Value)> {
-    list.as_array().into_iter().flatten().enumerate()
 }
 
 struct Search<'a> {

@@ -2,38 +2,33 @@
 
 use serde_json::Value;
 
+use super::number::{RangeError, range};
 use crate::PortRange;
 use crate::problem::{Finding, Reason, quote};
 
-/// Reads one element of a list of ports. Null stands for an element that was refused before.
-pub(super) fn check(path: &str, value: &Value) -> Result<Option<PortRange>, Finding> {
-    match value {
-        Value::Number(number) => match number.as_u64().and_then(|port| u16::try_from(port).ok()) {
-            Some(port) => Ok(Some(PortRange { first: port, last: port })),
-            None => Err(refuse(path, format!("{number} is no port"), "Write a port from 0 to 65535")),
-        },
-        Value::String(text) => parse(path, text).map(Some),
-        _ => Ok(None),
+/// Reads one element of a list of ports.
+pub(super) fn check(path: &str, value: &Value) -> Result<PortRange, Finding> {
+    if let Value::String(text) = value {
+        return parse(path, text);
+    }
+    match value.as_u64().and_then(|port| u16::try_from(port).ok()) {
+        Some(port) => Ok(PortRange { first: port, last: port }),
+        None => Err(refuse(path, format!("{value} is no port"), "Write a port from 0 to 65535")),
     }
 }
 
 fn parse(path: &str, text: &str) -> Result<PortRange, Finding> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    match (port(first), port(last)) {
-        (Some(first), Some(last)) if first <= last => Ok(PortRange { first, last }),
-        (Some(first), Some(last)) => Err(refuse(
+    match range(text) {
+        Ok((first, last)) => Ok(PortRange { first, last }),
+        Err(RangeError::Reversed { first, last }) => Err(refuse(
             path,
             format!("{}: the first port is larger than the last", quote(text)),
             &format!("Write \"{last}-{first}\""),
         )),
-        _ => Err(refuse(path, format!("{} is no port and no range of ports", quote(text)), fix(text))),
+        Err(RangeError::Unreadable) => {
+            Err(refuse(path, format!("{} is no port and no range of ports", quote(text)), fix(text)))
+        }
     }
-}
-
-/// Decimal digits only, without leading zeros: other readings of a number exist, but not here.
-fn port(text: &str) -> Option<u16> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-    text.parse().ok().filter(|_| is_plain)
 }
 
 fn fix(text: &str) -> &'static str {

@@ -2,11 +2,14 @@
 
 use serde_json::Value;
 
+use super::number;
 use crate::problem::{Finding, Reason, quote};
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const SCTP: u8 = 132;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+pub(super) const SCTP: u8 = 132;
+pub(super) const ICMP: u8 = 1;
+pub(super) const ICMPV6: u8 = 58;
 
 /// Names that a policy may use. The authentication header is not among them: in an IPv6 packet it
 /// is an extension header, and the protocol is what stands behind it.
@@ -14,8 +17,8 @@ const NAMES: &[(&str, u8)] = &[
     ("TCP", TCP),
     ("UDP", UDP),
     ("SCTP", SCTP),
-    ("ICMP", 1),
-    ("ICMPv6", 58),
+    ("ICMP", ICMP),
+    ("ICMPv6", ICMPV6),
     ("IGMP", 2),
     ("IPIP", 4),
     ("IPv6", 41),
@@ -52,8 +55,7 @@ pub fn protocol_name(protocol: u8) -> String {
 
 fn by_text(text: &str) -> Option<u8> {
     let by_name = NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-    by_name.or_else(|| text.parse().ok().filter(|_| is_number))
+    by_name.or_else(|| number::plain(text))
 }
 
 fn fix(value: &Value) -> String {

@@ -20,7 +20,7 @@ pub(super) fn field(key: &str, schema: &Value, parent: &Value) -> String {
 }
 
 /// A hint for a value that is not allowed.
-pub(super) fn value(text: &str, allowed: &[&str]) -> String {
+pub(crate) fn value(text: &str, allowed: &[&str]) -> String {
     match nearest(text, allowed) {
         Some(near) => format!("Did you mean {near}?"),
         None => format!("Write one of {}", allowed.join(", ")),
