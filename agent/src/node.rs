@@ -12,7 +12,7 @@ use sluice_dataplane::{
     bpffs::PinFolder,
     links::{Link, Netlink},
 };
-use sluice_policy::{InterfacePlan, LinkFacts, NodePlan, compile};
+use sluice_policy::{InterfacePlan, LinkFacts, Node as PolicyNode, NodePlan, compile};
 use tracing::{info, warn};
 
 use crate::{
@@ -102,8 +102,8 @@ impl Node {
     async fn bring_to(&mut self, links: &[Link], cause: Cause) {
         let facts: BTreeMap<u32, LinkFacts> =
             links.iter().map(|link| (link.ifindex, facts::of(link, links))).collect();
-        let all: Vec<LinkFacts> = facts.values().cloned().collect();
-        self.plan = compile(&self.snapshot.policies, &all);
+        let node = PolicyNode { links: facts.values().cloned().collect(), ..PolicyNode::default() };
+        self.plan = compile(&self.snapshot.policies, &node);
         self.see(links, cause);
         self.take_off_unwanted(links);
         self.answers.retain(|ifindex| facts.contains_key(&ifindex));

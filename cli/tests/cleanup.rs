@@ -11,7 +11,7 @@ use sluice_dataplane::{
     bpffs::PinFolder,
 };
 use sluice_ipc::paths::{LAST_GOOD_FILE, LAST_GOOD_SET_ASIDE_FILE, STATE_FILES};
-use sluice_policy::{LinkFacts, compile, parse_file};
+use sluice_policy::{LinkFacts, Node, compile, parse_file};
 use sluice_testkit::{BpffsDir, Feature, VethLab, require};
 use tempfile::TempDir;
 
@@ -104,7 +104,8 @@ fn attach(lab: &VethLab, pin_path: &Path) {
     let policy = parse_file("no-discard.yaml", policy.as_bytes()).documents.remove(0).result.unwrap();
     let (ifindex, name) = (lab.node.ifindex, lab.node.device.clone());
     let link = LinkFacts { ifindex, name, driver: Some("veth".into()), ..LinkFacts::default() };
-    let plan = compile(&[policy], &[link]).interfaces.remove(0);
+    let node = Node { links: vec![link], ..Node::default() };
+    let plan = compile(&[policy], &node).interfaces.remove(0);
     let digest = plan.digest();
     let rules = plan.rules.iter().map(|rule| format!("{}/{}", rule.policy, rule.rule)).collect::<Vec<_>>();
     let pins = PinFolder::open(pin_path).unwrap();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sluice_dataplane::instance::Instance;
 use sluice_ebpf_common::{Counter, Counters, MAX_RULES, Outcome, RULE_SLOTS};
 use sluice_policy::reference::{NoSets, Unlimited, Verdict, dissect, evaluate};
-use sluice_policy::{Action, InterfacePlan, LinkFacts, Policy, compile, parse_document};
+use sluice_policy::{Action, InterfacePlan, LinkFacts, Node, Policy, compile, parse_document};
 use sluice_testkit::frame::Frame;
 use sluice_testkit::{Feature, require};
 
@@ -135,7 +135,8 @@ fn plan() -> impl Strategy<Value = InterfacePlan> {
     let rules = || prop::collection::vec(rule(), 1..MAX_RULES * 2 / 3);
     (rules(), rules()).prop_map(|(one, other)| {
         let link = LinkFacts { ifindex: 2, name: "eth0".to_owned(), ..LinkFacts::default() };
-        compile(&[policy("a", one), policy("b", other)], &[link]).interfaces.remove(0)
+        let node = Node { links: vec![link], ..Node::default() };
+        compile(&[policy("a", one), policy("b", other)], &node).interfaces.remove(0)
     })
 }
 

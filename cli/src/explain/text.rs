@@ -98,7 +98,7 @@ fn interface(plan: &InterfacePlan) -> Vec<String> {
         plan.name.clone(),
         plan.mode.as_str().to_owned(),
         digest,
-        plan.rules.len().to_string(),
+        plan.user_rules().count().to_string(),
         plan.policies.join(", "),
         plan.matched_by.clone(),
     ]

@@ -43,6 +43,11 @@ impl Action {
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Drop | Self::Pass | Self::Steer(_) | Self::Socket(_))
     }
+
+    /// Whether the packet reaches somebody by this decision.
+    pub(crate) const fn passes(&self) -> bool {
+        matches!(self, Self::Pass | Self::Steer(_) | Self::Socket(_))
+    }
 }
 
 /// A rate and who shares it.

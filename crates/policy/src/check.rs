@@ -27,7 +27,6 @@ mod sets;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(crate) use protocol::has_ports;
 pub use protocol::protocol_name;
 
 use crate::problem::{Finding, Findings, Reason};

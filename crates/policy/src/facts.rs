@@ -1,7 +1,11 @@
 //! What a node says about its network devices, as values. Who reads them from the kernel is no
 //! concern of this crate.
 
+mod node;
+
 use serde::{Deserialize, Serialize};
+
+pub use node::{Node, NodeFacts, SetFacts};
 
 /// `ARPHRD_ETHER`: frames with an Ethernet header.
 pub(crate) const LINK_TYPE_ETHER: u16 = 1;

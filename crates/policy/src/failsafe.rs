@@ -7,6 +7,9 @@ use serde::Serialize;
 
 use crate::Fields;
 
+/// The policy that rules of the failsafe bear the name of. No policy may be called so.
+pub const POLICY: &str = "failsafe";
+
 macro_rules! services {
     ($($(#[$doc:meta])* $name:ident = $api:literal, $counter:literal;)*) => {
         /// What the failsafe passes, by service.

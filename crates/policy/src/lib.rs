@@ -25,8 +25,8 @@ mod yaml;
 pub use action::{Action, Mark, RateLimit, RateUnit, SourcePrefix, Steer};
 pub use check::prefix;
 pub use check::protocol_name;
-pub use compile::compile;
-pub use facts::{Channels, LinkFacts, Master};
+pub use compile::{MAX_USER_RULES, compile};
+pub use facts::{Channels, LinkFacts, Master, Node, NodeFacts, SetFacts};
 pub use failsafe::Failsafe;
 pub use matcher::{
     Fields, FragmentPart, FrameKind, IcmpRange, IpVersion, LengthRange, Matcher, PortRange, SetReference,
@@ -35,7 +35,9 @@ pub use matcher::{
 pub use names::is_policy_file;
 pub use parse::{Document, MAX_FILE_BYTES, ParsedFile, parse_document, parse_file, refuse_duplicates};
 pub use pattern::NamePattern;
-pub use plan::{Conflict, InterfacePlan, NodePlan, PlannedRule, PolicyReport, Skipped, Warning};
+pub use plan::{
+    Conflict, DEFAULT_ACTION, InterfacePlan, NodePlan, PlannedRule, PolicyReport, Skipped, Warning,
+};
 pub use policy::{InterfaceSelector, Policy, Rule};
 pub use problem::{Problem, Reason};
 pub use sluice_api::{DefaultAction, Enforcement, MAX_POLICY_RULES, Mode};

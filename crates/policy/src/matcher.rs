@@ -72,6 +72,11 @@ impl Fields {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// The address sets that it asks for.
+    pub(crate) fn set_references(&self) -> impl Iterator<Item = &SetReference> {
+        self.source_sets.iter().chain(&self.destination_sets)
+    }
 }
 
 /// Address sets, by name and by label. In a plan every selector has been resolved: `names` then holds all,

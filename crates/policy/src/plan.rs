@@ -1,11 +1,17 @@
 //! The plan for a node: what should be in force on each interface, and what became of each policy.
 //! It says what to do, never whether the kernel agreed.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sluice_ebpf_common::Tables;
 
-use crate::{Action, Enforcement, Matcher, Mode};
+use crate::failsafe;
+use crate::{Action, Enforcement, Fields, Matcher, Mode, SetReference};
+
+/// The name of the rule that a policy's `defaultAction` becomes. No rule may be called so.
+pub const DEFAULT_ACTION: &str = "defaultAction";
 
 /// What should be in force on a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -18,6 +24,9 @@ pub struct NodePlan {
     pub policies: Vec<PolicyReport>,
     /// Interfaces that a policy selects but cannot have.
     pub skipped: Vec<Skipped>,
+    /// The lists of address sets that rules ask for, sorted, each once; at most
+    /// [`sluice_ebpf_common::prefixes::MAX_LISTS`]. A list holds the names of its sets, sorted.
+    pub lists: Vec<Vec<String>>,
 }
 
 /// What should be in force on one interface.
@@ -32,28 +41,30 @@ pub struct InterfacePlan {
     pub mode: Mode,
     /// Names of the policies, in the order of evaluation.
     pub policies: Vec<String>,
-    /// Rules in the order of evaluation; at most [`sluice_ebpf_common::MAX_RULES`].
+    /// Rules in the order of evaluation: the failsafe, then policy by policy its rules and its
+    /// `defaultAction`. At most [`crate::MAX_USER_RULES`] of them are rules of policies.
     pub rules: Vec<PlannedRule>,
     /// How the first policy selects the interface, in words.
     pub matched_by: String,
 }
 
-/// A rule on an interface.
+/// A rule on an interface. Rules of the failsafe may share a name, and then share a counter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedRule {
-    /// Name of the policy.
+    /// Name of the policy; [`failsafe::POLICY`] for the failsafe.
     pub policy: String,
-    /// Name of the rule in the policy.
+    /// Name of the rule in the policy; [`DEFAULT_ACTION`] for its `defaultAction`.
     pub rule: String,
+    /// Whether the policy's verdicts are carried out.
+    pub enforcement: Enforcement,
+    /// Index of the first rule behind the policy: where evaluation goes on when a dry run has decided.
+    pub policy_end: usize,
     /// What it does.
     pub action: Action,
     /// What it matches.
     #[serde(rename = "match")]
     pub matcher: Matcher,
-    /// Whether what it decides is carried out.
-    #[serde(skip)]
-    pub enforcement: Enforcement,
 }
 
 /// What became of a policy on this node.
@@ -108,25 +119,62 @@ pub struct Skipped {
     pub message: String,
 }
 
+impl PlannedRule {
+    /// Whether it belongs to the failsafe.
+    #[must_use]
+    pub fn is_failsafe(&self) -> bool {
+        self.policy == failsafe::POLICY
+    }
+
+    /// Whether it is the `defaultAction` of its policy.
+    #[must_use]
+    pub fn is_default_action(&self) -> bool {
+        self.rule == DEFAULT_ACTION
+    }
+
+    /// Whether it is written under `rules` of a policy.
+    #[must_use]
+    pub fn is_user_rule(&self) -> bool {
+        !self.is_failsafe() && !self.is_default_action()
+    }
+
+    fn set_references(&self) -> impl Iterator<Item = &SetReference> {
+        let fields = std::iter::once(&self.matcher.fields).chain(&self.matcher.not);
+        fields.flat_map(Fields::set_references)
+    }
+}
+
 impl InterfacePlan {
+    /// The rules that are written under `rules` of a policy.
+    pub fn user_rules(&self) -> impl Iterator<Item = &PlannedRule> {
+        self.rules.iter().filter(|rule| rule.is_user_rule())
+    }
+
+    /// Whether packets may leave with a mark, so that something has to apply it.
+    #[must_use]
+    pub fn needs_marks(&self) -> bool {
+        let marks = |rule: &PlannedRule| matches!(rule.action, Action::Mark(_));
+        self.rules.iter().any(|rule| marks(rule) && rule.enforcement == Enforcement::Enforce)
+    }
+
+    /// The lists of address sets that the rules ask for, sorted, each once.
+    #[must_use]
+    pub fn lists(&self) -> Vec<Vec<String>> {
+        let references = self.rules.iter().flat_map(PlannedRule::set_references);
+        let lists: BTreeSet<Vec<String>> = references.map(|reference| reference.names.clone()).collect();
+        lists.into_iter().collect()
+    }
+
     /// Names the content of the plan: 16 hexadecimal digits over the rules in order. Two plans with
-    /// the same digest count and decide alike; interface and mode are not part of it.
+    /// the same digest count and decide alike; interface and mode are not part of it, and neither is what the
+    /// address sets hold.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
-        for rule in &self.rules {
-            digest_text(&mut hash, &rule.policy);
-            digest_text(&mut hash, &rule.rule);
-            digest_text(&mut hash, rule.action.as_str());
-            digest_text(
-                &mut hash,
-                &rule.matcher.fields.protocol.map_or(String::new(), |number| number.to_string()),
-            );
-            hash.update((rule.matcher.fields.destination_ports.len() as u64).to_le_bytes());
-            for range in &rule.matcher.fields.destination_ports {
-                hash.update(range.first.to_le_bytes());
-                hash.update(range.last.to_le_bytes());
-            }
+        // Rules are structures of texts, numbers and lists: their JSON has one form, the same in every process.
+        match serde_json::to_vec(&self.rules) {
+            Ok(text) => hash.update(text),
+            Err(error) => hash.update(error.to_string()),
         }
         let first: [u8; 8] = hash.finalize().first_chunk().copied().unwrap_or_default();
         format!("{:016x}", u64::from_be_bytes(first))
@@ -141,10 +189,4 @@ impl InterfacePlan {
     pub fn tables(&self, slots: &[u16]) -> Box<Tables> {
         crate::tables::build(&self.rules, slots)
     }
-}
-
-/// The length first, so that no two lists of words have the same bytes.
-fn digest_text(hash: &mut Sha256, text: &str) {
-    hash.update((text.len() as u64).to_le_bytes());
-    hash.update(text.as_bytes());
 }

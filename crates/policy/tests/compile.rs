@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use common::{document_with, parse};
 use rstest::rstest;
 use serde_json::{Value, json};
-use sluice_policy::{LinkFacts, Master, NodePlan, Policy, compile};
+use sluice_policy::{LinkFacts, Master, Node, NodePlan, Policy, compile};
 
 fn policy(name: &str, rules: Vec<Value>) -> Policy {
     let mut document = document_with("/metadata/name", json!(name));
@@ -25,7 +25,8 @@ fn rule(name: &str, protocol: &Value, ports: &[&str], action: &str) -> Value {
 }
 
 fn on_eth0(policies: &[Policy]) -> NodePlan {
-    compile(policies, &[LinkFacts { ifindex: 2, name: "eth0".to_owned(), ..LinkFacts::default() }])
+    let link = LinkFacts { ifindex: 2, name: "eth0".to_owned(), ..LinkFacts::default() };
+    compile(policies, &Node { links: vec![link], ..Node::default() })
 }
 
 fn node_of_many_pods() -> Vec<LinkFacts> {
@@ -56,13 +57,14 @@ fn thousands_of_pods_cost_little_and_devices_below_others_come_first() {
     let named = parse(&document).unwrap();
     document["metadata"]["name"] = json!("rest");
     document["spec"]["interfaces"] = json!([{"names": ["eth*", "bond*"]}]);
-    let (policies, links) = ([named, parse(&document).unwrap()], node_of_many_pods());
+    let policies = [named, parse(&document).unwrap()];
+    let node = Node { links: node_of_many_pods(), ..Node::default() };
     let start = Instant::now();
-    let plan = compile(&policies, &links);
+    let plan = compile(&policies, &node);
     let took = start.elapsed();
     let order: Vec<&str> = plan.interfaces.iter().map(|interface| interface.name.as_str()).collect();
     assert_eq!(order, ["veth9", "bond0", "bond0.7", "br0"]);
-    println!("compiled for {} devices in {took:?}", links.len());
+    println!("compiled for {} devices in {took:?}", node.links.len());
     assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
@@ -108,7 +110,7 @@ fn port_ranges_that_no_table_holds_are_left_out_as_a_whole() {
     };
     let plan = on_eth0(&[by_bits("a", 0..5), by_bits("b", 5..9)]);
     assert_eq!(plan.interfaces[0].policies, ["a"]);
-    assert_eq!(plan.policies[1].conflicts[0].reason, "TooManyPortClasses");
+    assert_eq!(plan.policies[1].conflicts[0].reason, "TooManyClasses");
 }
 
 #[rstest]

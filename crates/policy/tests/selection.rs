@@ -9,7 +9,7 @@ use common::{cases, parse};
 use rstest::rstest;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sluice_policy::{LinkFacts, NodePlan, Policy, compile};
+use sluice_policy::{LinkFacts, Node, NodePlan, Policy, compile};
 
 #[derive(Deserialize)]
 struct Case {
@@ -81,12 +81,16 @@ fn plans(#[case] id: &str) {
     for case in cases::<Case>("selection.yaml", id) {
         for variant in &case.variants {
             let policies: Vec<Policy> = variant.policies.iter().map(Asked::policy).collect();
-            let plan = compile(&policies, &case.links);
+            let plan = compile(&policies, &node(case.links.clone()));
             check(&plan, variant);
-            let backwards = compile(&reversed(&policies), &reversed(&case.links));
+            let backwards = compile(&reversed(&policies), &node(reversed(&case.links)));
             assert_eq!(plan, backwards, "the order of the arguments must not matter");
         }
     }
+}
+
+fn node(links: Vec<LinkFacts>) -> Node {
+    Node { links, ..Node::default() }
 }
 
 fn reversed<T: Clone>(values: &[T]) -> Vec<T> {

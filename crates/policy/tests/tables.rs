@@ -8,16 +8,18 @@ use sluice_policy::reference::{NoSets, Packet, Unlimited, evaluate};
 use sluice_policy::{Action, Enforcement, Fields, InterfacePlan, Matcher, Mode, PlannedRule, PortRange};
 
 fn plan(rules: Vec<(Action, Option<u8>, Vec<PortRange>)>) -> InterfacePlan {
+    let policy_end = rules.len();
     let rules =
         rules.into_iter().enumerate().map(|(index, (action, protocol, destination_ports))| PlannedRule {
             policy: "p".to_owned(),
             rule: format!("r{index}"),
+            enforcement: Enforcement::Enforce,
+            policy_end,
             action,
             matcher: Matcher {
                 fields: Fields { protocol, destination_ports, ..Fields::default() },
                 not: None,
             },
-            enforcement: Enforcement::Enforce,
         });
     InterfacePlan {
         ifindex: 1,
@@ -178,7 +180,7 @@ fn the_digest_names_the_rules_and_nothing_else() {
     let rules = vec![(Action::Drop, Some(17), vec![NINE]), (Action::Pass, None, vec![])];
     let plan = plan(rules);
     // Pinned in the kernel under this name: another digest for the same rules would swap every program.
-    assert_eq!(plan.digest(), "59e465237d9b5ce1");
+    assert_eq!(plan.digest(), "4aad07ac61fad8e1");
     let elsewhere = InterfacePlan { ifindex: 9, name: "eth9".to_owned(), mode: Mode::Native, ..plan.clone() };
     assert_eq!(elsewhere.digest(), plan.digest());
     let mut changed = plan.clone();

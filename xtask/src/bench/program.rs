@@ -7,7 +7,7 @@ use aya::programs::{TestRun as _, TestRunOptions, Xdp};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use sluice_dataplane::instance::Instance;
 use sluice_dataplane::test_programs::COUNT_AND_DROP;
-use sluice_policy::{LinkFacts, compile, parse_file};
+use sluice_policy::{LinkFacts, Node, compile, parse_file};
 use sluice_testkit::Frame;
 
 use super::figure::Figure;
@@ -113,8 +113,9 @@ fn one_rule() -> Result<Instance> {
     let policy =
         document.result.map_err(|problems| anyhow::anyhow!("the policy is refused: {problems:?}"))?;
     let link = LinkFacts { ifindex: 1, name: "bench0".to_owned(), up: true, ..LinkFacts::default() };
-    let plan = compile(&[policy], &[link]).interfaces.into_iter().next().context("the plan is empty")?;
-    Ok(Instance::load_unpinned(&plan.tables(&[1]))?)
+    let node = Node { links: vec![link], ..Node::default() };
+    let plan = compile(&[policy], &node).interfaces.into_iter().next().context("the plan is empty")?;
+    Ok(Instance::load_unpinned(&plan.tables(&vec![1; plan.rules.len()]))?)
 }
 
 /// The program that only counts and drops.

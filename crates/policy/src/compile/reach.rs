@@ -1,72 +1,92 @@
-//! Rules that no packet can reach, because rules before them decide about all that they match. The
-//! answer is exact: every protocol is tried with every class of ports.
+//! Rules that no packet can reach, because rules before them decide about all that they match. A rule that
+//! some packet can reach is never called unreached; some that none can reach are not found: only one
+//! earlier rule, or several that differ from it in one field, are tried.
 
-use std::collections::BTreeMap;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod values;
 
-use sluice_ebpf_common::Tables;
+use self::shape::{Cover, Field, SetNumbers, Shape};
+use self::values::Values;
+use crate::{Enforcement, Matcher, PlannedRule};
 
-use crate::check::has_ports;
-use crate::{InterfacePlan, PolicyReport, Warning};
-
-/// Adds a warning to the policy of every rule that is never reached, one for all its interfaces.
-pub(super) fn warn(interfaces: &[InterfacePlan], reports: &mut [PolicyReport]) {
-    let mut unreached: BTreeMap<(&str, &str), Vec<(&str, String)>> = BTreeMap::new();
-    for interface in interfaces {
-        for (rule, deciders) in unreached_rules(interface) {
-            let rule = &interface.rules[rule];
-            let place = (interface.name.as_str(), deciders);
-            unreached.entry((&rule.policy, &rule.rule)).or_default().push(place);
-        }
-    }
-    for ((policy, rule), places) in unreached {
-        let Some(report) = reports.iter_mut().find(|report| report.name == policy) else {
-            continue;
-        };
-        for (interface, deciders) in places {
-            let message = format!(
-                "rule {rule} is never reached on {interface}: {deciders} before it decide about all that it matches."
-            );
-            report.warnings.push(Warning { reason: "RuleNeverReached", message });
-        }
-    }
+/// The rules of an interface, ready to be compared.
+pub(super) struct Reach<'a> {
+    rules: &'a [PlannedRule],
+    shapes: Vec<Shape>,
+    sets: SetNumbers,
 }
 
-/// Indexes of such rules, each with the rules that decide in its place.
-fn unreached_rules(interface: &InterfacePlan) -> Vec<(usize, String)> {
-    let tables = interface.tables(&vec![0; interface.rules.len()]);
-    let mut reached = 0_u64;
-    let mut deciders = vec![0_u64; interface.rules.len()];
-    for vector in possible_vectors(&tables) {
-        let terminal = vector & (tables.drop | tables.pass);
-        let first = terminal.isolate_lowest_one();
-        let up_to_first = if first == 0 { u64::MAX } else { first | (first - 1) };
-        reached |= vector & up_to_first;
-        for (index, decider) in deciders.iter_mut().enumerate() {
-            if vector & !up_to_first & (1 << index) != 0 {
-                *decider |= first;
+impl<'a> Reach<'a> {
+    pub fn new(rules: &'a [PlannedRule]) -> Self {
+        let mut sets = SetNumbers::default();
+        let shapes = rules.iter().map(|rule| Shape::new(&rule.matcher, &mut sets)).collect();
+        Self { rules, shapes, sets }
+    }
+
+    /// A match of which rules can be asked.
+    pub fn shape(&mut self, matcher: &Matcher) -> Shape {
+        Shape::new(matcher, &mut self.sets)
+    }
+
+    /// Whether a rule before `index` passes all of `packets` that come so far.
+    pub fn passes_all(&self, packets: &Shape, index: usize) -> bool {
+        self.passing(index).any(|earlier| self.shapes[earlier].covers(packets) == Cover::Whole)
+    }
+
+    /// Whether a rule before `index` may pass some of `packets`.
+    pub fn may_pass_some(&self, packets: &Shape, index: usize) -> bool {
+        self.passing(index).any(|earlier| !self.shapes[earlier].is_apart_from(packets))
+    }
+
+    /// Whether some packet may match both rules.
+    pub fn may_meet(&self, one: usize, other: usize) -> bool {
+        !self.shapes[one].is_apart_from(&self.shapes[other])
+    }
+
+    /// The rules before `index` that pass packets, of policies and of the failsafe.
+    fn passing(&self, index: usize) -> impl Iterator<Item = usize> {
+        let passes = |earlier: &usize| self.rules[*earlier].action.passes();
+        (0..index).filter(move |earlier| self.decides_for(*earlier, index)).filter(passes)
+    }
+
+    /// Indexes of the rules that are never reached, each with the rules that decide in its place. Whoever
+    /// reads of a rule that matches nothing by itself looks for no other reason: such rules are left out.
+    pub fn unreached(&self) -> Vec<(usize, Vec<usize>)> {
+        let candidates = (0..self.rules.len()).filter(|index| !self.rules[*index].is_failsafe());
+        let candidates = candidates.filter(|index| !self.shapes[*index].is_void());
+        candidates.filter_map(|index| Some((index, self.deciders(index)?))).collect()
+    }
+
+    /// The rules before `index` that decide about all that it matches.
+    fn deciders(&self, index: usize) -> Option<Vec<usize>> {
+        let shape = &self.shapes[index];
+        let mut partial: Vec<(Field, usize)> = Vec::new();
+        for earlier in (0..index).filter(|earlier| self.decides_for(*earlier, index)) {
+            match self.shapes[earlier].covers(shape) {
+                Cover::Whole => return Some(vec![earlier]),
+                Cover::But(field) => partial.push((field, earlier)),
+                Cover::No => {}
             }
         }
+        partial.sort_unstable();
+        partial.chunk_by(|left, right| left.0 == right.0).find_map(|part| self.together(part, shape))
     }
-    (0..interface.rules.len())
-        .filter(|index| reached & (1 << index) == 0)
-        .map(|index| (index, names(interface, deciders[index])))
-        .collect()
-}
 
-/// The vectors of all packets there can be: a packet with ports has a protocol that has ports.
-fn possible_vectors(tables: &Tables) -> Vec<u64> {
-    let without_port = tables.protocol.iter().chain([&tables.protocol_unknown]);
-    let mut vectors: Vec<u64> = without_port.map(|vector| vector & tables.destination_port_unknown).collect();
-    let classes = usize::from(*tables.destination_port_class.iter().max().unwrap_or(&0));
-    for protocol in (0..=u8::MAX).filter(|protocol| has_ports(*protocol)) {
-        let vector = tables.protocol[usize::from(protocol)];
-        vectors.extend(tables.destination_port[..=classes].iter().map(|ports| vector & ports));
+    /// Of rules that cover `shape` but for one field, those that do so together.
+    fn together(&self, partial: &[(Field, usize)], shape: &Shape) -> Option<Vec<usize>> {
+        let (field, _) = partial.first()?;
+        let wanted = shape.get(*field)?;
+        let values = partial.iter().filter_map(|(_, index)| Some((*index, self.shapes[*index].get(*field)?)));
+        let useful: Vec<(usize, &Values)> = values.filter(|(_, values)| values.intersects(wanted)).collect();
+        let union = Values::union(useful.iter().map(|(_, values)| *values));
+        union.contains(wanted).then(|| useful.into_iter().map(|(index, _)| index).collect())
     }
-    vectors
-}
 
-fn names(interface: &InterfacePlan, rules: u64) -> String {
-    let chosen = interface.rules.iter().enumerate().filter(|(index, _)| rules & (1 << index) != 0);
-    let names: Vec<String> = chosen.map(|(_, rule)| format!("{}/{}", rule.policy, rule.rule)).collect();
-    names.join(", ")
+    /// Whether evaluation that gets to `earlier`, and matches it, never gets to `later`.
+    fn decides_for(&self, earlier: usize, later: usize) -> bool {
+        let rule = &self.rules[earlier];
+        rule.action.is_terminal() && (rule.enforcement == Enforcement::Enforce || later < rule.policy_end)
+    }
 }
