@@ -3,6 +3,7 @@
 
 mod files;
 mod links;
+mod packet;
 mod report;
 mod text;
 mod words;
@@ -10,9 +11,10 @@ mod words;
 use std::process::ExitCode;
 
 use sluice_policy::{
-    InterfaceSelector, LinkFacts, ParsedFile, Policy, PolicyReport, compile, refuse_duplicates,
+    InterfaceSelector, LinkFacts, Node, ParsedFile, Policy, PolicyReport, compile, refuse_duplicates,
 };
 
+pub use self::packet::input::parse as parse_packet;
 use self::report::{Finding, Report};
 use crate::{
     arguments::{ExplainArguments, ExplainFormat},
@@ -27,8 +29,11 @@ pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, Error> {
     let mut parsed = read.parsed;
     refuse_duplicates(&mut parsed);
     let (policies, findings) = split(parsed, read.findings);
+    if let Some(packet) = arguments.packet.as_ref().filter(|_| findings.is_empty()) {
+        return packet::run(arguments, packet, &policies, links);
+    }
     let report = if let Some(links) = links {
-        let plan = compile(&policies, &links);
+        let plan = compile(&policies, &Node { links, ..Node::default() });
         Report::new(policies, &plan.policies.clone(), Some(plan), findings)
     } else {
         let reports: Vec<_> = policies.iter().flat_map(report_on_any_interface).collect();
@@ -40,6 +45,7 @@ pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, Error> {
             output::print(&text.to_string())?;
         }
         ExplainFormat::Json => output::print_json(&report)?,
+        ExplainFormat::Yaml => output::print_yaml(&report)?,
     }
     Ok(if report.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -52,7 +58,7 @@ fn report_on_any_interface(policy: &Policy) -> Vec<PolicyReport> {
     let policy = Policy { interfaces: vec![selector], ..policy.clone() };
     // The name is read in messages: "rule web is never reached on any interface".
     let link = LinkFacts { name: "any interface".into(), driver: Some(driver), ..LinkFacts::default() };
-    compile(&[policy], &[link]).policies
+    compile(&[policy], &Node { links: vec![link], ..Node::default() }).policies
 }
 
 /// The good policies, and everything that is wrong in the order of the files.
