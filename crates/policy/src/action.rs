@@ -111,6 +111,7 @@ pub struct Steer {
     pub queue_size: u32,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn algorithm_name<S: serde::Serializer>(
     algorithm: &SteerAlgorithm,
     serializer: S,

@@ -44,7 +44,7 @@ pub(crate) fn policy(file: &str, document: &Value) -> Result<Policy, Vec<Finding
     not_implemented::find(document, &mut findings);
 
     let metadata_name = sound["metadata"]["name"].as_str();
-    let name = metadata_name.and_then(|name| findings.keep(names::object("metadata.name", name)));
+    let name = metadata_name.and_then(|name| findings.keep(names::policy("metadata.name", name)));
     let spec = &sound["spec"];
     let interfaces = interfaces::check(&spec["interfaces"], &mut findings);
     let failsafe = failsafe::check("spec.failsafe", &spec["failsafe"], &mut findings);

@@ -50,7 +50,7 @@ services! {
     MulticastListenerDiscovery = "MulticastListenerDiscovery", "mld";
     /// ICMP types 3, 11 and 12, ICMPv6 types 1 to 4 (RFC 4890).
     IcmpErrors = "ICMPErrors", "icmp-errors";
-    /// DHCP to UDP port 68, DHCPv6 to UDP port 546.
+    /// DHCP to UDP port 68, `DHCPv6` to UDP port 546.
     Dhcp = "DHCP", "dhcp";
     /// Frames to 01:80:c2:00:00:00 to 0f: LACP, LLDP, spanning tree, EAPOL.
     LinkControl = "LinkControl", "link-local-control";
@@ -62,7 +62,7 @@ services! {
     Kubelet = "Kubelet", "kubelet";
     /// TCP to port 22.
     Ssh = "SSH", "ssh";
-    /// UDP to the ports of the node's VXLAN, Geneve and WireGuard devices.
+    /// UDP to the ports of the node's VXLAN, Geneve and `WireGuard` devices.
     Overlay = "Overlay", "overlay";
 }
 

@@ -1,11 +1,22 @@
 //! Names of objects and rules.
 
+use crate::failsafe;
 use crate::problem::{Finding, Findings, Reason, quote};
 
 /// Longest name of an object in Kubernetes.
 const MAX_OBJECT_NAME: usize = 253;
 /// Longest name of a rule.
 const MAX_RULE_NAME: usize = 63;
+
+/// The name of a policy: verdicts and counters bear it.
+pub(super) fn policy(path: &str, name: &str) -> Result<String, Finding> {
+    if name == failsafe::POLICY {
+        let message =
+            format!("{} is what the built-in failsafe is called in verdicts and counters", quote(name));
+        return Err(Finding::new(path, Reason::InvalidName, message, "Use another name"));
+    }
+    object(path, name)
+}
 
 /// The name of any object of ours: parts as for [`check_rule`], joined by dots.
 pub(super) fn object(path: &str, name: &str) -> Result<String, Finding> {

@@ -1,16 +1,23 @@
 //! What the tests of this crate share: the case files and documents to put their values into.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, missing_docs)]
 
+pub mod policies;
+pub mod write;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use sluice_policy::{Policy, Problem, parse_document};
 
-/// The cases of a file that have the id; there is at least one.
-pub fn cases<T: DeserializeOwned>(file: &str, id: &str) -> Vec<T> {
+/// Every case of a file.
+pub fn all_cases<T: DeserializeOwned>(file: &str) -> Vec<T> {
     let path = format!("{}/tests/cases/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
-    let all: Vec<Value> = serde_saphyr::from_str(&text).unwrap();
-    let cases: Vec<Value> = all.into_iter().filter(|case| case["id"] == id).collect();
+    serde_saphyr::from_str(&text).unwrap()
+}
+
+/// The cases of a file that have the id; there is at least one.
+pub fn cases<T: DeserializeOwned>(file: &str, id: &str) -> Vec<T> {
+    let cases: Vec<Value> = all_cases::<Value>(file).into_iter().filter(|case| case["id"] == id).collect();
     assert!(!cases.is_empty(), "{file} has no case {id}");
     cases.into_iter().map(|case| serde_json::from_value(case).unwrap()).collect()
 }
