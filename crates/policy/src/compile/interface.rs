@@ -39,16 +39,13 @@ pub(super) fn accept<'a>(
     for (policy, _) in claims {
         let Some(report) = reports.iter_mut().find(|report| report.name == policy.name) else { continue };
         let Some(policy) = node.policies.get(policy.name.as_str()) else { continue };
-        match accepted.refusal(policy, lists, node.facts) {
-            Some((reason, message)) => {
-                report.conflicts.push(Conflict { interface: link.name.clone(), reason, message });
-            }
-            None => {
-                accepted.add(policy, node.facts);
-                lists.extend(policy.lists());
-                report.interfaces.push(link.name.clone());
-            }
+        if let Some((reason, message)) = accepted.refusal(policy, lists, node.facts) {
+            report.conflicts.push(Conflict { interface: link.name.clone(), reason, message });
+            continue;
         }
+        accepted.add(policy, node.facts);
+        lists.extend(policy.lists());
+        report.interfaces.push(link.name.clone());
     }
     (!accepted.policies.is_empty()).then_some(accepted)
 }

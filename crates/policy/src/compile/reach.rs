@@ -35,9 +35,10 @@ impl<'a> Reach<'a> {
         self.passing(index).any(|earlier| self.shapes[earlier].covers(packets) == Cover::Whole)
     }
 
-    /// Whether a rule before `index` may pass some of `packets`.
+    /// Whether a rule of a policy before `index` may pass some of `packets`.
     pub fn may_pass_some(&self, packets: &Shape, index: usize) -> bool {
-        self.passing(index).any(|earlier| !self.shapes[earlier].is_apart_from(packets))
+        let of_policies = self.passing(index).filter(|earlier| !self.rules[*earlier].is_failsafe());
+        of_policies.into_iter().any(|earlier| !self.shapes[earlier].is_apart_from(packets))
     }
 
     /// Whether some packet may match both rules.
@@ -66,22 +67,26 @@ impl<'a> Reach<'a> {
         for earlier in (0..index).filter(|earlier| self.decides_for(*earlier, index)) {
             match self.shapes[earlier].covers(shape) {
                 Cover::Whole => return Some(vec![earlier]),
-                Cover::But(field) => partial.push((field, earlier)),
-                Cover::No => {}
+                Cover::But(field) if self.helps(earlier, field, shape) => partial.push((field, earlier)),
+                Cover::But(_) | Cover::No => {}
             }
         }
         partial.sort_unstable();
         partial.chunk_by(|left, right| left.0 == right.0).find_map(|part| self.together(part, shape))
     }
 
+    /// Whether a rule has any value of a field that `shape` asks for.
+    fn helps(&self, index: usize, field: Field, shape: &Shape) -> bool {
+        let (values, wanted) = (self.shapes[index].get(field), shape.get(field));
+        values.zip(wanted).is_some_and(|(values, wanted)| values.intersects(wanted))
+    }
+
     /// Of rules that cover `shape` but for one field, those that do so together.
     fn together(&self, partial: &[(Field, usize)], shape: &Shape) -> Option<Vec<usize>> {
         let (field, _) = partial.first()?;
-        let wanted = shape.get(*field)?;
-        let values = partial.iter().filter_map(|(_, index)| Some((*index, self.shapes[*index].get(*field)?)));
-        let useful: Vec<(usize, &Values)> = values.filter(|(_, values)| values.intersects(wanted)).collect();
-        let union = Values::union(useful.iter().map(|(_, values)| *values));
-        union.contains(wanted).then(|| useful.into_iter().map(|(index, _)| index).collect())
+        let union = Values::union(partial.iter().filter_map(|(_, index)| self.shapes[*index].get(*field)));
+        let is_whole = shape.get(*field).is_some_and(|wanted| union.contains(wanted));
+        is_whole.then(|| partial.iter().map(|(_, index)| *index).collect())
     }
 
     /// Whether evaluation that gets to `earlier`, and matches it, never gets to `later`.

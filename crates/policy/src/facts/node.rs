@@ -29,7 +29,7 @@ pub struct NodeFacts {
     pub api_servers: Vec<SocketAddr>,
     /// Name servers of the node.
     pub resolvers: Vec<IpAddr>,
-    /// UDP ports of its VXLAN, Geneve and WireGuard devices.
+    /// UDP ports of its VXLAN, Geneve and `WireGuard` devices.
     pub overlay_ports: Vec<u16>,
     /// Its own addresses, each with the length of its prefix.
     pub addresses: Vec<IpNet>,

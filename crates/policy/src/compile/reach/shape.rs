@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::values::Values;
 use crate::{Fields, FragmentPart, FrameKind, IcmpRange, IpVersion, Matcher, SetReference, TcpFlags};
 
-/// A field of a packet.
+/// A field of a packet, those first that decide most often and cost least to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Field {
     Protocol,
@@ -28,7 +28,7 @@ pub(super) enum Field {
 const FIELDS: usize = 14;
 
 impl Field {
-    /// Those that decide most often, and cost least to compare, first.
+    /// Each at its own number.
     const ALL: [Self; FIELDS] = [
         Self::Protocol,
         Self::IpVersion,
@@ -186,8 +186,12 @@ impl Asked {
     }
 
     fn iter(&self) -> impl Iterator<Item = (Field, &Values)> {
-        let given = Field::ALL.into_iter().filter(|field| self.mask & 1 << *field as u32 != 0);
-        given.filter_map(|field| Some((field, self.get(field)?)))
+        let mut left = self.mask;
+        std::iter::from_fn(move || {
+            let field = *Field::ALL.get(left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some((field, self.get(field)?))
+        })
     }
 }
 

@@ -26,7 +26,7 @@ fn not_in_force(merged: &Merged<'_>, interface: &str, found: &mut Found) {
         let Some((holder, change)) = merged.changes.get(service) else { continue };
         let (name, change) = (service.name(), in_words(change));
         let message = format!(
-            "failsafe.services.{name} is another in policy {}, which comes first on {interface} and holds: {name} \
+            "failsafe.services.{name} is different in policy {}, which comes first on {interface} and holds: {name} \
              {change}. Say the same in both, or change it in one policy only.",
             holder.name
         );
