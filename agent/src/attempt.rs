@@ -81,7 +81,13 @@ pub fn with_revision<T>(plan: &InterfacePlan, act: impl FnOnce(&Revision<'_>) ->
         let compiled = compiled.map_err(|refused| format!("more than {} {}", refused.most, refused.what))?;
         Ok(Compiled { tables: compiled.tables, prefixes: compiled.prefixes })
     };
-    act(&Revision { digest: &plan.digest(), rules: &names, compiled: &compiled, sources: plan.sources(), live: None })
+    act(&Revision {
+        digest: &plan.digest(),
+        rules: &names,
+        compiled: &compiled,
+        sources: plan.sources(),
+        live: None,
+    })
 }
 
 /// The name under which a rule counts.
