@@ -5,6 +5,7 @@ mod kind;
 mod names;
 mod not_implemented;
 mod ports;
+pub mod prefix;
 mod protocol;
 mod rules;
 

@@ -22,6 +22,7 @@ mod tables;
 mod yaml;
 
 pub use action::{Action, Mark, RateLimit, RateUnit, SourcePrefix, Steer};
+pub use check::prefix;
 pub use check::protocol_name;
 pub use compile::compile;
 pub use facts::{Channels, LinkFacts, Master};
