@@ -1,8 +1,8 @@
 //! A document to a checked policy. Everything that is wrong is collected, not only the first.
 
 mod interfaces;
-mod kind;
-mod names;
+pub(crate) mod kind;
+pub(crate) mod names;
 mod not_implemented;
 mod ports;
 pub mod prefix;
@@ -75,7 +75,7 @@ fn without_status(document: &Value) -> Value {
 }
 
 /// By field, with the numbers in paths compared as numbers.
-fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
+pub(crate) fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_cached_key(|finding| {
         let parts = finding.field.split(['.', '[', ']']);
         parts.map(|part| (part.parse::<u64>().ok(), part.to_owned())).collect::<Vec<_>>()

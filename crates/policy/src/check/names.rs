@@ -8,13 +8,18 @@ const MAX_POLICY_NAME: usize = 253;
 const MAX_RULE_NAME: usize = 63;
 
 /// An object's name: parts as for [`check_rule`], joined by dots.
-pub(super) fn check_policy(name: &str, findings: &mut Findings) {
-    if name.len() > MAX_POLICY_NAME || !name.split('.').all(is_label) {
+pub(crate) fn check_policy(name: &str, findings: &mut Findings) {
+    if !is_object_name(name) {
         let fix = format!(
             "Use at most {MAX_POLICY_NAME} lower-case letters, digits, - and ., with a letter or digit at both ends of each part"
         );
         findings.push(refuse("metadata.name", name, fix));
     }
+}
+
+/// Whether Kubernetes takes it as the name of an object.
+pub(crate) fn is_object_name(name: &str) -> bool {
+    name.len() <= MAX_POLICY_NAME && name.split('.').all(is_label)
 }
 
 /// A rule's name: what Kubernetes calls a label.
