@@ -16,8 +16,9 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use document::check;
 pub(crate) use file::{from_feed, name_of};
-pub use labels::parse_label;
+pub use labels::{LIST_LABEL, check_list_name, parse_label};
 pub use report::{EntryReason, EntryReport, RejectedEntry};
+pub use sluice_api::MAX_CIDRS;
 
 /// Largest feed file that is read, in bytes: some million prefixes of the longest kind.
 pub const MAX_FEED_BYTES: usize = 128 << 20;

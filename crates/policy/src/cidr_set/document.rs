@@ -10,7 +10,7 @@ use super::report::{EntryReason, EntryReport, advice};
 use super::{CidrSet, labels};
 use crate::check::{in_order, kind, names};
 use crate::prefix::parse;
-use crate::problem::{Finding, Findings, Reason};
+use crate::problem::{Finding, Findings, Reason, quote};
 use crate::schema;
 
 /// Checks a document. Bad entries are left out and counted, unless the set is strict.
@@ -104,7 +104,7 @@ fn entries(cidrs: &[Value]) -> Entries {
 fn refuse_rejected(report: &EntryReport, findings: &mut Findings) {
     let fix = "Correct the entry, or leave strict out to load the rest of the set";
     for entry in &report.first_rejected {
-        let message = format!("{}: {}: {}", entry.reason, entry.text, entry.message);
+        let message = format!("{}: {}: {}", entry.reason, quote(&entry.text), entry.message);
         findings.push(Finding::new(entry.place.clone(), Reason::EntriesRejected, message, fix));
     }
     let more = report.rejected - report.first_rejected.len();

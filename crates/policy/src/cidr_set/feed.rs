@@ -97,7 +97,7 @@ impl FeedError {
         match self {
             Self::NotText(_) => "unpack it, and give it as text with one prefix a line",
             Self::TruncatedFeed { .. } => "fetch it again",
-            Self::EmptyFeed { .. } => "look at the feed: it may have moved, or its publisher have a failure",
+            Self::EmptyFeed { .. } => "look at the feed: it may have moved, or its server be failing",
             Self::MostlyRejected { .. } => "look at what was fetched: it may be an error page",
         }
     }
@@ -114,7 +114,7 @@ impl FeedError {
 pub fn read(bytes: &[u8], options: Options) -> Result<Feed, FeedError> {
     let mut reader = Reader { options, ..Reader::new(bytes)? };
     for text in line::of(bytes) {
-        reader.line(text)?;
+        reader.line(&text)?;
     }
     reader.finish()
 }
@@ -139,10 +139,10 @@ impl Reader {
         Ok(Self { options, entries, lines: 0, converted: 0, masked: 0, records: 0, expected: None })
     }
 
-    fn line(&mut self, text: line::Text<'_>) -> Result<(), FeedError> {
+    fn line(&mut self, text: &line::Text<'_>) -> Result<(), FeedError> {
         self.lines += 1;
         match text.read() {
-            Line::Nothing => {}
+            Line::Nothing | Line::Metadata { records: None } => {}
             Line::Entry(entry) => self.entry(entry),
             Line::Record(entry) => {
                 self.records += 1;
@@ -152,7 +152,6 @@ impl Reader {
                 // Two lists that were put together have one such line each.
                 self.expected = Some(self.expected.unwrap_or(0).saturating_add(more));
             }
-            Line::Metadata { records: None } => {}
             Line::CutOff => {
                 return Err(FeedError::TruncatedFeed { expected: self.expected, read: self.records });
             }

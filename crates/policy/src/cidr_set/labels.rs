@@ -1,5 +1,10 @@
 //! Labels as users write them, held to what Kubernetes allows.
 
+use crate::check::names::is_object_name;
+
+/// The label that all sets of one list have; its value is the list's name.
+pub const LIST_LABEL: &str = "sluice.dev/list";
+
 /// Longest value of a label, and longest name in its key.
 const MAX_LENGTH: usize = 63;
 /// Longest domain before the `/` of a key.
@@ -15,6 +20,19 @@ pub fn parse_label(text: &str) -> Result<(String, String), String> {
     };
     check(key, value)?;
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Whether a list can have the name: its sets are named after it, and carry it as a label.
+///
+/// # Errors
+/// In words, if it cannot.
+pub fn check_list_name(name: &str) -> Result<(), String> {
+    if is_object_name(name) && is_word(name) {
+        return Ok(());
+    }
+    Err(format!(
+        "use at most {MAX_LENGTH} lower-case letters, digits, - and ., with a letter or digit at both ends"
+    ))
 }
 
 /// Whether Kubernetes takes it.

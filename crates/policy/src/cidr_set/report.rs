@@ -9,6 +9,8 @@ use crate::problem::quote;
 
 /// So many rejected entries are named; a list can have a hundred thousand.
 pub(super) const NAMED: usize = 10;
+/// Longest piece of an entry that is kept.
+const KEPT_CHARACTERS: usize = 200;
 /// So many are named in one sentence.
 const NAMED_IN_MESSAGE: usize = 3;
 
@@ -33,7 +35,7 @@ pub struct EntryReport {
 pub struct RejectedEntry {
     /// Where it stands: `line 7` of a feed, `spec.cidrs[7]` of an object.
     pub place: String,
-    /// The entry, control characters escaped, cut if it is long.
+    /// The entry as it was written, cut if it is long.
     pub text: String,
     /// The kind of mistake.
     pub reason: EntryReason,
@@ -44,7 +46,7 @@ pub struct RejectedEntry {
 impl fmt::Display for RejectedEntry {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { place, text, reason, message } = self;
-        write!(formatter, "{place}: {text}: {reason}: {message}")
+        write!(formatter, "{place}: {}: {reason}: {message}", quote(text))
     }
 }
 
@@ -126,5 +128,6 @@ pub(super) fn rejected(
     reason: EntryReason,
     message: impl Into<String>,
 ) -> RejectedEntry {
-    RejectedEntry { place, text: quote(text), reason, message: message.into() }
+    let text = text.chars().take(KEPT_CHARACTERS).collect();
+    RejectedEntry { place, text, reason, message: message.into() }
 }

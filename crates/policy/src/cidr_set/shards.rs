@@ -78,7 +78,7 @@ impl Numbers {
     }
 
     fn next(&mut self) -> u32 {
-        let free = (0..).find(|index| !self.used.contains(index)).unwrap_or(u32::MAX);
+        let free = (0..u32::MAX).find(|index| !self.used.contains(index)).unwrap_or(u32::MAX);
         self.used.insert(free);
         free
     }
