@@ -12,7 +12,6 @@ use std::{
 };
 
 use ipnet::IpNet;
-use sluice_ebpf_common::prefixes::live::LEAST_PAGES;
 use sluice_prefix_table::live::{Refused, Table, required_pages};
 
 use crate::{
@@ -25,6 +24,9 @@ use mapping::Mapping;
 
 /// Prefixes that the sets of a node may hold together, each counted once.
 pub const MAX_PREFIXES: usize = 2_000_000;
+
+/// Room for so many prefixes of each family is there beside all others: a table should not move for a few.
+const LEAST_PREFIXES: [usize; 2] = [4096, 1024];
 
 /// The table. There is one on a node; whoever holds the pin folder owns it.
 #[derive(Debug)]
@@ -102,7 +104,7 @@ impl AddressSets {
     /// Where the memory is pinned, for instances that read it.
     pub fn path(&mut self) -> Result<&Path, Error> {
         if self.pinned.is_none() {
-            self.move_to(LEAST_PAGES)?;
+            self.move_to(self.pages_with(&[]))?;
         }
         Ok(self.pinned.as_ref().map_or(&self.folder, |pinned| &pinned.path))
     }
@@ -150,7 +152,7 @@ impl AddressSets {
     fn pages_with(&self, changes: &[(IpNet, u64)]) -> usize {
         let added = changes.iter().filter(|(_, mask)| *mask != 0).map(|(prefix, _)| *prefix);
         let prefixes = self.table.prefixes().map(|(prefix, _)| prefix).chain(added);
-        let [mut v4, mut v6] = [0, 0];
+        let [mut v4, mut v6] = LEAST_PREFIXES;
         for prefix in prefixes {
             *if prefix.addr().is_ipv4() { &mut v4 } else { &mut v6 } += 1;
         }
