@@ -2,9 +2,7 @@
 //! prefixes apart. `sluice_ebpf_common::prefixes` has the layout. A page that is not there cannot be asked for
 //! by a table that was built right; it reads as class 0.
 
-use sluice_ebpf_common::prefixes::{
-    PAGE, SLOT_CLASS, SLOT_COMPARE, SLOT_KIND, SLOT_NODE, UNIT, fixed, live,
-};
+use sluice_ebpf_common::prefixes::{PAGE, SLOT_CLASS, SLOT_COMPARE, SLOT_KIND, SLOT_NODE, UNIT, fixed, live};
 
 /// Bytes of a node before its exception slots, and where its default slot lies.
 const NODE_SLOTS: usize = 40;
@@ -46,7 +44,8 @@ impl Address {
     #[inline(always)]
     #[must_use]
     pub fn v6(words: &[u32; 4]) -> Self {
-        let half = |upper: u32, lower: u32| u64::from(u32::from_be(upper)) << 32 | u64::from(u32::from_be(lower));
+        let half =
+            |upper: u32, lower: u32| u64::from(u32::from_be(upper)) << 32 | u64::from(u32::from_be(lower));
         Self { high: half(words[0], words[1]), low: half(words[2], words[3]) }
     }
 

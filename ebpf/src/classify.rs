@@ -47,7 +47,8 @@ pub fn accept<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, acc
         accepted.source_port = flow.source_port.map_or(NONE, |port| run(&tables.source_port, port));
     }
     if uses(Field::DestinationPort) {
-        accepted.destination_port = flow.destination_port.map_or(NONE, |port| run(&tables.destination_port, port));
+        accepted.destination_port =
+            flow.destination_port.map_or(NONE, |port| run(&tables.destination_port, port));
     }
     if uses(Field::TcpFlags) {
         accepted.tcp_flags = flow.tcp_flags.map_or(NONE, |flags| tables.tcp_flags[usize::from(flags)]);
@@ -86,12 +87,14 @@ fn addresses<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, acce
     if uses(Field::Source)
         && let Some(source) = &flow.source
     {
-        accepted.source = class_entry(tables.source_classes, fixed_class(environment.fixed(), version, source));
+        accepted.source =
+            class_entry(tables.source_classes, fixed_class(environment.fixed(), version, source));
     }
     if uses(Field::Destination)
         && let Some(destination) = &flow.destination
     {
-        accepted.destination = class_entry(tables.destination_classes, fixed_class(environment.fixed(), version, destination));
+        accepted.destination =
+            class_entry(tables.destination_classes, fixed_class(environment.fixed(), version, destination));
     }
     sets(tables, flow, environment, version);
 }
@@ -112,12 +115,15 @@ fn sets<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, version: 
     }
     let in_force = live_version(environment.live());
     if uses(Field::SourceSet) || uses(Field::SourceNotSet) {
-        let lists = flow.source.as_ref().map_or(0, |words| live_lists(environment.live(), in_force, version, words));
+        let lists =
+            flow.source.as_ref().map_or(0, |words| live_lists(environment.live(), in_force, version, words));
         merge_used(tables, environment, lists, &[SETS[0], SETS[2]]);
     }
     if uses(Field::DestinationSet) || uses(Field::DestinationNotSet) {
-        let lists =
-            flow.destination.as_ref().map_or(0, |words| live_lists(environment.live(), in_force, version, words));
+        let lists = flow
+            .destination
+            .as_ref()
+            .map_or(0, |words| live_lists(environment.live(), in_force, version, words));
         merge_used(tables, environment, lists, &[SETS[1], SETS[3]]);
     }
 }
@@ -245,7 +251,8 @@ impl Accepted {
         macro_rules! narrow {
             ($field:ident, $entry:expr) => {
                 if tables.fields & Field::$field.bit() != 0 {
-                    bits &= tables.wild[Field::$field as usize][word] | added(tables, entry(tables, $entry), word);
+                    bits &= tables.wild[Field::$field as usize][word]
+                        | added(tables, entry(tables, $entry), word);
                 }
             };
         }

@@ -3,7 +3,10 @@
 
 use sluice_ebpf_common::{
     Counter, CounterElement, ELEMENT_SLOTS, Event, MALFORMED_REASONS, Metadata, Outcome, RULE_SLOTS, Tables,
-    tables::{Action, GIVES_MARK, GIVES_PRIORITY, Limit, MAX_BITS, MAX_PARAMETERS, Marking, RULE_DRY_RUN, Rule, SIDES},
+    tables::{
+        Action, GIVES_MARK, GIVES_PRIORITY, Limit, MAX_BITS, MAX_PARAMETERS, Marking, RULE_DRY_RUN, Rule,
+        SIDES,
+    },
 };
 
 use crate::{
@@ -194,8 +197,7 @@ impl Walk {
     #[inline(always)]
     fn act_dry<E: Environment>(&mut self, tables: &Tables, rule: &Rule, environment: &E) -> Option<u16> {
         let decides = rule.action == Action::Decide as u8;
-        let exceeds =
-            rule.action == Action::RateLimit as u8 && self.exceeds(tables, rule, environment);
+        let exceeds = rule.action == Action::RateLimit as u8 && self.exceeds(tables, rule, environment);
         let drops = exceeds || decides && drops(rule.outcome);
         if drops {
             count_event(environment, Event::DryRunDrop, u64::from(self.bytes));
@@ -254,8 +256,7 @@ fn count_outcome<E: Environment>(environment: &E, flow: &Flow, bytes: usize, out
 #[inline(always)]
 fn count_rule<E: Environment>(environment: &E, slot: u16, bytes: u64) {
     let slot = core::hint::black_box(usize::from(slot)) & (RULE_SLOTS - 1);
-    environment
-        .count(slot / ELEMENT_SLOTS, |counters| add(&mut counters.rules[slot % ELEMENT_SLOTS], bytes));
+    environment.count(slot / ELEMENT_SLOTS, |counters| add(&mut counters.rules[slot % ELEMENT_SLOTS], bytes));
 }
 
 /// Counts something that happened to the packet besides its outcome.

@@ -271,7 +271,11 @@ const _: () = assert!(size_of::<Limit>() == 32);
 const _: () = assert!(size_of::<Marking>() == 12);
 const _: () = assert!(
     size_of::<Tables>()
-        == 24 + FIELDS * 4 + 4 + 4 + FIELDS * WORDS * 8
+        == 24
+            + FIELDS * 4
+            + 4
+            + 4
+            + FIELDS * WORDS * 8
             + frame::COUNT * 2
             + 512 * 2
             + 4096 * 2
@@ -315,8 +319,16 @@ impl Tables {
         destination_port: Runs::EMPTY,
         icmp: Runs::EMPTY,
         length: Runs::EMPTY,
-        rules: [Rule { action: 0, outcome: 0, flags: 0, padding: 0, slot: 0, next: 0, policy_end: 0, parameter: 0 };
-            MAX_BITS],
+        rules: [Rule {
+            action: 0,
+            outcome: 0,
+            flags: 0,
+            padding: 0,
+            slot: 0,
+            next: 0,
+            policy_end: 0,
+            parameter: 0,
+        }; MAX_BITS],
         limits: [Limit {
             multiplier: 0,
             burst: 0,

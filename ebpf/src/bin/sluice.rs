@@ -21,13 +21,14 @@ mod xdp {
         context::{Copied, Head},
         flow::Flow,
         limit::{cost, source_key, take},
+        mark,
         parse::parse_into,
         vary::{Varied, vary},
-        mark,
         walk::{Environment, Rate, Walk, count_event, decide, drops},
     };
     use sluice_ebpf_common::{
-        BUCKETS as BUCKET_COUNT, COUNTER_ELEMENTS, CounterElement, Event, Outcome, SOURCES_CREATED, SourceKey, Tables,
+        BUCKETS as BUCKET_COUNT, COUNTER_ELEMENTS, CounterElement, Event, Outcome, SOURCES_CREATED,
+        SourceKey, Tables,
         prefixes::MAX_LISTS,
         tables::{Limit, MAX_BITS, RATE_SHIFT, SIDES},
     };
