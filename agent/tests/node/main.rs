@@ -14,4 +14,5 @@ mod latency;
 mod lifecycle;
 mod modes;
 mod recovery;
+mod sets;
 mod traffic;
