@@ -188,7 +188,8 @@ impl Accepted {
     #[inline(never)]
     #[must_use]
     pub fn first(&self, tables: &Tables, merged: &[Merged; SIDES], from: usize) -> usize {
-        if from >= MAX_BITS {
+        // Without rules no field is read, and no vector says so.
+        if from >= MAX_BITS || tables.fields == 0 {
             return MAX_BITS;
         }
         let begin = from / 64;

@@ -53,7 +53,7 @@ const ROOMS: [Room; 11] = [
     Room { name: "sluice-ipc", may_use: &[], never: &["aya", "kube"] },
     Room { name: "sluice-api", may_use: &[], never: &["aya", "tokio", "tonic"] },
     Room { name: "sluice-ebpf-common", may_use: &[], never: &["kube", "serde", "tokio"] },
-    Room { name: TEST_KIT, may_use: &[], never: &["aya", "kube", "tokio"] },
+    Room { name: TEST_KIT, may_use: &["sluice-ebpf-common"], never: &["aya", "kube", "tokio"] },
     Room {
         name: "xtask",
         may_use: &[

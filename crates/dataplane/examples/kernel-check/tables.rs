@@ -1,45 +1,32 @@
-//! Tables from nothing to everything: the verifier removes the code of fields that no rule reads, so each
+//! Content from nothing to everything: the verifier removes the code of fields that no rule reads, so each
 //! kind is another program to it.
 
-use sluice_ebpf_common::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, MAX_RULES, Tables};
+use sluice_dataplane::instance::Compiled;
+use sluice_ebpf_common::{
+    MAX_RULES,
+    prefixes::{PAGE, fixed},
+};
+use sluice_testkit::rules::{Action, Rule, compile, numbered, read_every_field};
 
 pub const UDP: u8 = 17;
 /// The port that [`ordinary`] drops.
 pub const PORT: u16 = 9;
 
 /// No rule.
-pub fn empty() -> Box<Tables> {
-    Box::new(Tables::EMPTY)
+pub fn empty() -> Compiled {
+    Compiled { tables: compile(&[]), prefixes: vec![] }
 }
 
 /// One rule: drop UDP to port 9.
-pub fn ordinary() -> Box<Tables> {
-    let mut tables = empty();
-    tables.fields = FIELD_PROTOCOL | FIELD_DESTINATION_PORT;
-    tables.drop = 1;
-    tables.protocol[usize::from(UDP)] = 1;
-    tables.destination_port_class[usize::from(PORT)] = 1;
-    tables.destination_port[1] = 1;
-    tables
+pub fn ordinary() -> Compiled {
+    Compiled { tables: compile(&[Rule::port(UDP, PORT, Action::Drop)]), prefixes: vec![] }
 }
 
-/// Every field, action and bit: all rules but the last count every frame, and the last drops UDP to port 9.
-pub fn everything() -> Box<Tables> {
-    let last = 1 << (MAX_RULES - 1);
-    let others = last - 1;
-    let mut tables = empty();
-    tables.fields = FIELD_PROTOCOL | FIELD_DESTINATION_PORT;
-    tables.drop = last;
-    tables.count = others;
-    tables.protocol_unknown = others;
-    tables.destination_port_unknown = others;
-    tables.protocol = [others; 256];
-    tables.protocol[usize::from(UDP)] |= last;
-    tables.destination_port[0] = others;
-    tables.destination_port[1] = others | last;
-    tables.destination_port_class[usize::from(PORT)] = 1;
-    for (slot, place) in tables.rule_slot.iter_mut().zip(0..) {
-        *slot = place;
-    }
-    tables
+/// Every field and as many rules as there may be: all but the last count every frame, and the last drops UDP to port 9.
+pub fn everything() -> Compiled {
+    let mut rules = vec![Rule::all(Action::Count); MAX_RULES - 1];
+    rules.push(Rule::port(UDP, PORT, Action::Drop));
+    let mut tables = compile(&numbered(&rules));
+    read_every_field(&mut tables, rules.len());
+    Compiled { tables, prefixes: vec![0; fixed::LEAST_PAGES * PAGE] }
 }

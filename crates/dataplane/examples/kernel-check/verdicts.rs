@@ -1,11 +1,11 @@
 //! Frames through a loaded program, attached to nothing, with the verdicts and counters that are right.
 
 use anyhow::{Result, ensure};
-use sluice_dataplane::instance::Instance;
-use sluice_ebpf_common::{Counters, MAX_RULES, Outcome, Tables};
+use sluice_dataplane::instance::{Compiled, Instance, Varied};
+use sluice_ebpf_common::{Counters, MAX_RULES, Outcome};
 use sluice_testkit::Frame;
 
-use crate::tables::PORT;
+use crate::{loading::SOURCES, tables::PORT};
 
 /// XDP's actions, as the kernel numbers them.
 const XDP_DROP: u32 = 1;
@@ -36,8 +36,8 @@ pub const EVERYTHING: [Expectation; 4] = [
 ];
 
 /// Loads the program and runs each frame once.
-pub fn follow(tables: &Tables, expected: &[Expectation]) -> Result<String> {
-    let instance = Instance::load_unpinned(tables)?;
+pub fn follow(compiled: &Compiled, expected: &[Expectation]) -> Result<String> {
+    let instance = Instance::load_unpinned(&compiled.content(), SOURCES, None, &Varied::default())?;
     for (number, Expectation { frame, outcome, rules }) in expected.iter().enumerate() {
         let before = instance.counters()?;
         let action = instance.run(&frame(), 1)?.action;
