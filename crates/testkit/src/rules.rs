@@ -97,7 +97,8 @@ pub fn compile(rules: &[Rule]) -> Box<Tables> {
 
 /// Reads the fields that none of the first `rules` rules asks for as well, so that the program needs all of its code.
 pub fn read_every_field(tables: &mut Tables, rules: usize) {
-    let all: Vector = std::array::from_fn(|word| (0..64).filter(|bit| word * 64 + bit < rules).map(|bit| 1 << bit).sum());
+    let all: Vector =
+        std::array::from_fn(|word| (0..64).filter(|bit| word * 64 + bit < rules).map(|bit| 1 << bit).sum());
     for field in 0..FIELDS {
         if tables.fields & 1 << field == 0 {
             tables.fields |= 1 << field;
