@@ -73,9 +73,9 @@ pub struct Walk {
 pub struct End {
     outcome: u32,
     /// What Mark rules gave.
-    marking: Marking,
+    pub marking: Marking,
     /// Slot of the last rule that marked.
-    marked_by: u32,
+    pub marked_by: u32,
 }
 
 impl End {
@@ -117,6 +117,17 @@ pub fn drops(outcome: u8) -> bool {
 }
 
 impl Walk {
+    /// No packet yet.
+    pub const NOTHING: Self = Self {
+        accepted: Accepted::NOTHING,
+        bit: 0,
+        bytes: 0,
+        source: [0; 4],
+        version: 0,
+        malformed: 0,
+        end: End::START,
+    };
+
     #[inline(always)]
     fn begin(&mut self, bit: usize, flow: &Flow, bytes: usize) {
         self.bit = bit as u32;
