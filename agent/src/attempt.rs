@@ -1,15 +1,18 @@
 //! Attaching where nothing of ours runs yet: the modes in their order, each by name, and what the
 //! interface answered. The mode that is then in force is read back from the kernel.
 
+use std::collections::BTreeMap;
+
 use rustix::io::Errno;
 use sluice_dataplane::{
     AttachMode, Error,
     attachment::{Attachment, Revision},
     bpffs::PinFolder,
+    instance::Compiled,
     links::Link,
     program_name,
 };
-use sluice_policy::{InterfacePlan, LinkFacts, PlannedRule, attach};
+use sluice_policy::{Bindings, InterfacePlan, LinkFacts, PlannedRule, attach};
 
 use crate::facts;
 
@@ -71,8 +74,14 @@ pub fn refused(error: &Error, mode: AttachMode, facts: &LinkFacts) -> Option<Ref
 
 /// Hands `plan` to the data plane.
 pub fn with_revision<T>(plan: &InterfacePlan, act: impl FnOnce(&Revision<'_>) -> T) -> T {
-    let rules: Vec<String> = plan.rules.iter().map(rule_name).collect();
-    act(&Revision { digest: &plan.digest(), rules: &rules, tables: &|slots| plan.tables(slots) })
+    let names = plan.counter_names();
+    let compiled = |slots: &[u16]| {
+        let slots = names.iter().cloned().zip(slots.iter().copied()).collect();
+        let compiled = plan.compiled(&Bindings { slots, lists: BTreeMap::new() });
+        let compiled = compiled.map_err(|refused| format!("more than {} {}", refused.most, refused.what))?;
+        Ok(Compiled { tables: compiled.tables, prefixes: compiled.prefixes })
+    };
+    act(&Revision { digest: &plan.digest(), rules: &names, compiled: &compiled, sources: plan.sources(), live: None })
 }
 
 /// The name under which a rule counts.

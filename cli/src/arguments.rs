@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::RangedI64ValueParser};
 use sluice_ipc::{LONGEST_SAMPLE_MILLISECONDS, paths};
+use sluice_policy::reference::Packet;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -91,6 +92,20 @@ pub struct ExplainArguments {
     /// Plan for the node whose network devices this YAML file lists, under the key links
     #[arg(long, value_name = "FILE")]
     pub links: Option<PathBuf>,
+    /// Tell which rule decides about this packet, and why
+    ///
+    /// Either the hexadecimal digits of a whole Ethernet frame (spaces and colons may stand between),
+    /// or a description: `udp 192.0.2.1:4000 > 198.51.100.20:9`, `tcp [2001:db8::1]:1 > [2001:db8::2]:22 syn`,
+    /// `icmp 192.0.2.1 > 198.51.100.20 type 8`, `arp`; behind the addresses also `vlan N`, `length N`,
+    /// `fragment first` and `fragment later`. TCP without flags is a SYN. Failsafe included.
+    #[arg(long, value_name = "PACKET", value_parser = crate::explain::parse_packet)]
+    pub packet: Option<Packet>,
+    /// The interface that the packet arrives on, if --links has several
+    #[arg(long, value_name = "NAME", requires = "packet")]
+    pub interface: Option<String>,
+    /// Show every rule, also those that the packet does not reach
+    #[arg(long, requires = "packet")]
+    pub all: bool,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
     pub output: ExplainFormat,
@@ -103,6 +118,8 @@ pub enum ExplainFormat {
     Text,
     /// One JSON document.
     Json,
+    /// One YAML document.
+    Yaml,
 }
 
 /// Words of `cleanup`.

@@ -27,6 +27,10 @@ pub enum Error {
     Yaml { source: serde_saphyr::SerializeError },
     #[error("cannot read facts about links from {}: {message}", .path.display())]
     Links { path: PathBuf, message: String },
+    #[error("the packet may arrive on {}", .known.join(", "))]
+    WhichInterface { known: Vec<String> },
+    #[error("no policy is on {}", .name.as_deref().unwrap_or("any interface"))]
+    NoInterface { name: Option<String>, known: Vec<String> },
     #[error("an agent runs and works on {}: it would attach everything again", .pin_path.display())]
     AgentRuns { pin_path: PathBuf, stop: String },
     #[error(transparent)]
@@ -52,6 +56,9 @@ impl Error {
             Self::Links { .. } => {
                 "write a list of devices under the key links, as `links: [{name: eth0, driver: ixgbe}]`"
             }
+            Self::WhichInterface { .. } => "choose one with --interface",
+            Self::NoInterface { known, .. } if known.is_empty() => "name files with policies that select it",
+            Self::NoInterface { .. } => "leave --interface out to see which there are",
             Self::AgentRuns { stop, .. } => stop,
             Self::Remove { source, .. } | Self::Dataplane(sluice_dataplane::Error::File { source, .. })
                 if source.kind() == io::ErrorKind::IsADirectory =>

@@ -9,9 +9,10 @@ use sluice_dataplane::{
     AttachMode,
     attachment::{Attachment, Revision},
     bpffs::PinFolder,
+    instance::Compiled,
 };
 use sluice_ipc::paths::{LAST_GOOD_FILE, LAST_GOOD_SET_ASIDE_FILE, STATE_FILES};
-use sluice_policy::{LinkFacts, Node, compile, parse_file};
+use sluice_policy::{Bindings, LinkFacts, Node, compile, parse_file};
 use sluice_testkit::{BpffsDir, Feature, VethLab, require};
 use tempfile::TempDir;
 
@@ -107,10 +108,15 @@ fn attach(lab: &VethLab, pin_path: &Path) {
     let node = Node { links: vec![link], ..Node::default() };
     let plan = compile(&[policy], &node).interfaces.remove(0);
     let digest = plan.digest();
-    let rules = plan.rules.iter().map(|rule| format!("{}/{}", rule.policy, rule.rule)).collect::<Vec<_>>();
+    let rules = plan.counter_names();
     let pins = PinFolder::open(pin_path).unwrap();
     lab.node.namespace.run(|| {
-        let revision = Revision { digest: &digest, rules: &rules, tables: &|slots| plan.tables(slots) };
+        let compiled = |_: &[u16]| {
+            let compiled = plan.compiled(&Bindings::default()).unwrap();
+            Ok(Compiled { tables: compiled.tables, prefixes: compiled.prefixes })
+        };
+        let revision =
+            Revision { digest: &digest, rules: &rules, compiled: &compiled, sources: 0, live: None };
         drop(Attachment::create(&pins, ifindex, AttachMode::Generic, &revision).unwrap());
     });
 }

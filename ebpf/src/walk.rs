@@ -2,8 +2,8 @@
 //! marks, limits, or its policy is in `DryRun`), a [`Walk`] goes on from rule to rule.
 
 use sluice_ebpf_common::{
-    Counter, CounterElement, ELEMENT_SLOTS, Event, MALFORMED_REASONS, Outcome, RULE_SLOTS, Tables,
-    tables::{Action, Limit, MAX_BITS, MAX_PARAMETERS, Marking, RULE_DRY_RUN, Rule, SIDES},
+    Counter, CounterElement, ELEMENT_SLOTS, Event, MALFORMED_REASONS, Metadata, Outcome, RULE_SLOTS, Tables,
+    tables::{Action, GIVES_MARK, GIVES_PRIORITY, Limit, MAX_BITS, MAX_PARAMETERS, Marking, RULE_DRY_RUN, Rule, SIDES},
 };
 
 use crate::{
@@ -85,6 +85,23 @@ impl End {
         marking: Marking { given: 0, mark: 0, priority: 0 },
         marked_by: 0,
     };
+
+    /// Whether a rule has marked the packet.
+    #[inline(always)]
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        self.marking.given != 0
+    }
+
+    /// What travels with the packet.
+    #[inline(always)]
+    #[must_use]
+    pub fn metadata(&self) -> Metadata {
+        let given = |flag: u32, value: u32| (self.marking.given & flag != 0).then_some(value);
+        let mark = given(GIVES_MARK, self.marking.mark);
+        let priority = given(GIVES_PRIORITY, self.marking.priority);
+        Metadata::new(mark, priority, self.marked_by as u16)
+    }
 }
 
 /// Decides on `flow`, a frame of `bytes` bytes, and counts it: the code of its [`Outcome`]. `None`: the first rule that
@@ -216,8 +233,6 @@ impl Walk {
     /// What the rule gives overrides what rules before it gave.
     #[inline(always)]
     fn mark(&mut self, tables: &Tables, rule: &Rule) {
-        use sluice_ebpf_common::tables::{GIVES_MARK, GIVES_PRIORITY};
-
         let marking = &tables.markings[usize::from(rule.parameter) & (MAX_PARAMETERS - 1)];
         if marking.given & GIVES_MARK != 0 {
             self.end.marking.mark = marking.mark;

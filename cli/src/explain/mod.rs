@@ -3,6 +3,7 @@
 
 mod files;
 mod links;
+mod packet;
 mod report;
 mod text;
 mod words;
@@ -13,6 +14,7 @@ use sluice_policy::{
     InterfaceSelector, LinkFacts, Node, ParsedFile, Policy, PolicyReport, compile, refuse_duplicates,
 };
 
+pub use self::packet::input::parse as parse_packet;
 use self::report::{Finding, Report};
 use crate::{
     arguments::{ExplainArguments, ExplainFormat},
@@ -27,6 +29,9 @@ pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, Error> {
     let mut parsed = read.parsed;
     refuse_duplicates(&mut parsed);
     let (policies, findings) = split(parsed, read.findings);
+    if let Some(packet) = arguments.packet.as_ref().filter(|_| findings.is_empty()) {
+        return packet::run(arguments, packet, &policies, links);
+    }
     let report = if let Some(links) = links {
         let plan = compile(&policies, &Node { links, ..Node::default() });
         Report::new(policies, &plan.policies.clone(), Some(plan), findings)
@@ -40,6 +45,7 @@ pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, Error> {
             output::print(&text.to_string())?;
         }
         ExplainFormat::Json => output::print_json(&report)?,
+        ExplainFormat::Yaml => output::print_yaml(&report)?,
     }
     Ok(if report.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

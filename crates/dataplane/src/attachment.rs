@@ -40,7 +40,7 @@ pub struct Revision<'a> {
     /// The names under which it counts, each once.
     pub rules: &'a [String],
     /// The compiled rules, given the counter slot of each name.
-    pub compiled: &'a dyn Fn(&[u16]) -> Compiled,
+    pub compiled: &'a dyn Fn(&[u16]) -> Result<Compiled, String>,
     /// How many sources may have a bucket of their own; 0 if no rule limits by source.
     pub sources: u32,
     /// Where the table of address sets is pinned; `None` if no rule reads one.
@@ -320,7 +320,7 @@ fn load(
     counters: &Counters,
 ) -> Result<Loaded, Error> {
     let assigned = slots.assign(revision.rules, counters)?;
-    let compiled = (revision.compiled)(&assigned.slots);
+    let compiled = (revision.compiled)(&assigned.slots).map_err(Error::Compile)?;
     let (counters_path, buckets_path) = (folder.join(counters_name()), folder.join(buckets_name()));
     let sources_path = folder.join(sources_name(revision.sources));
     let pins = Pins {
@@ -361,8 +361,10 @@ fn program_in_force(folder: &Path, program_id: u32) -> Result<Option<String>, Er
 fn program_name(revision: &Revision<'_>) -> String {
     let mut hasher = DefaultHasher::new();
     object_digest().hash(&mut hasher);
-    let compiled = (revision.compiled)(&vec![0; revision.rules.len()]);
-    (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher);
+    match (revision.compiled)(&vec![0; revision.rules.len()]) {
+        Ok(compiled) => (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher),
+        Err(message) => message.hash(&mut hasher),
+    }
     format!("{PROGRAM_PREFIX}{}_{:016x}", revision.digest, hasher.finish())
 }
 

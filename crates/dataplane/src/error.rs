@@ -40,6 +40,9 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+    /// The rules could not be brought into the form that the program reads.
+    #[error("the rules do not fit into a program: {0}")]
+    Compile(String),
     /// The kernel refused to attach the program.
     #[error("BPF_LINK_CREATE on interface {ifindex}: {source}")]
     Attach {

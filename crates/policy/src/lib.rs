@@ -40,4 +40,5 @@ pub use plan::{
 };
 pub use policy::{InterfaceSelector, Policy, Rule};
 pub use problem::{Problem, Reason};
+pub use tables::{Bindings, CompiledRules, DoesNotFit};
 pub use sluice_api::{DefaultAction, Enforcement, MAX_POLICY_RULES, Mode};

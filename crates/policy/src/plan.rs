@@ -5,13 +5,16 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use sluice_ebpf_common::Tables;
 
 use crate::failsafe;
+use crate::tables::{self, Bindings, CompiledRules, DoesNotFit};
 use crate::{Action, Enforcement, Fields, Matcher, Mode, SetReference};
 
 /// The name of the rule that a policy's `defaultAction` becomes. No rule may be called so.
 pub const DEFAULT_ACTION: &str = "defaultAction";
+
+/// Sources of which an interface remembers the rate: the one that was seen longest ago makes room for a new one.
+pub const MAX_SOURCES: u32 = 65536;
 
 /// What should be in force on a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -180,13 +183,33 @@ impl InterfacePlan {
         format!("{:016x}", u64::from_be_bytes(first))
     }
 
-    /// The tables of the program instance. `slots` has the counter slot of each rule, in order.
+    /// The names under which the rules count, each once: `policy/rule`, and for a rate limit also what exceeds it.
+    #[must_use]
+    pub fn counter_names(&self) -> Vec<String> {
+        let of_rule = |rule: &PlannedRule| {
+            let exceeded = matches!(rule.action, Action::RateLimit(_)).then(|| tables::exceeded_name(rule));
+            std::iter::once(tables::counter_name(rule)).chain(exceeded)
+        };
+        let mut seen = BTreeSet::new();
+        self.rules.iter().flat_map(of_rule).filter(|name| seen.insert(name.clone())).collect()
+    }
+
+    /// How many sources rules with a rate for each may follow; 0 if there is no such rule.
+    #[must_use]
+    pub fn sources(&self) -> u32 {
+        let per_source =
+            |rule: &PlannedRule| matches!(&rule.action, Action::RateLimit(rate) if rate.per_source.is_some());
+        if self.rules.iter().any(per_source) { MAX_SOURCES } else { 0 }
+    }
+
+    /// What a program instance is loaded with.
+    ///
+    /// # Errors
+    /// If the plan is none that [`crate::compile`] makes, which tries this first.
     ///
     /// # Panics
-    /// If the plan is none that [`crate::compile`] makes (too many rules or classes of ports), or if `slots`
-    /// does not have one slot below [`sluice_ebpf_common::RULE_SLOTS`] for each rule.
-    #[must_use]
-    pub fn tables(&self, slots: &[u16]) -> Box<Tables> {
-        crate::tables::build(&self.rules, slots)
+    /// If a slot is not below [`sluice_ebpf_common::RULE_SLOTS`].
+    pub fn compiled(&self, bindings: &Bindings) -> Result<CompiledRules, DoesNotFit> {
+        tables::build(&self.rules, bindings)
     }
 }

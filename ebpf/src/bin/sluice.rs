@@ -23,10 +23,11 @@ mod xdp {
         limit::{cost, source_key, take},
         parse::parse_into,
         vary::{Varied, vary},
-        walk::{Environment, Rate, Walk, decide, drops},
+        mark,
+        walk::{Environment, Rate, Walk, count_event, decide, drops},
     };
     use sluice_ebpf_common::{
-        BUCKETS as BUCKET_COUNT, COUNTER_ELEMENTS, CounterElement, Outcome, SOURCES_CREATED, SourceKey, Tables,
+        BUCKETS as BUCKET_COUNT, COUNTER_ELEMENTS, CounterElement, Event, Outcome, SOURCES_CREATED, SourceKey, Tables,
         prefixes::MAX_LISTS,
         tables::{Limit, MAX_BITS, RATE_SHIFT, SIDES},
     };
@@ -89,7 +90,7 @@ mod xdp {
             parse_copied(ctx, scratch);
         }
         let code = judge(scratch);
-        if code == WALK { walk(scratch) } else { code as u8 }
+        if code == WALK { walk(ctx, scratch) } else { code as u8 }
     }
 
     /// False: the linear head does not settle the frame.
@@ -121,10 +122,26 @@ mod xdp {
     }
 
     #[inline(never)]
-    fn walk(scratch: &mut Scratch) -> u8 {
+    fn walk(ctx: *mut xdp_md, scratch: &mut Scratch) -> u8 {
         // SAFETY: the callback has the type that the helper calls.
         unsafe { bpf_loop(MAX_BITS as u32, step as *mut c_void, core::ptr::null_mut(), 0) };
-        scratch.walk.finish(&Kernel { scratch: core::ptr::null_mut() })
+        let kernel = Kernel { scratch };
+        // SAFETY: memory of this CPU.
+        let walk = unsafe { &(*kernel.scratch).walk };
+        let outcome = walk.finish(&kernel);
+        if tables().marks != 0 && !drops(outcome) && walk.end.marks() {
+            mark(ctx, walk, &kernel);
+        }
+        outcome
+    }
+
+    /// What the rules gave travels with the packet, where the driver has room for it.
+    #[inline(always)]
+    fn mark(ctx: *mut xdp_md, walk: &Walk, kernel: &Kernel) {
+        // SAFETY: the context is the one that the kernel passed, and nothing reads the packet any more.
+        if !unsafe { mark::write(ctx, &walk.end.metadata()) } {
+            count_event(kernel, Event::MarkFailed, u64::from(walk.bytes));
+        }
     }
 
     /// What `bpf_loop` calls: 1 ends the loop.

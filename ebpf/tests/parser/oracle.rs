@@ -50,7 +50,7 @@ fn undecoded(packet: &SlicedPacket<'_>, flow: &mut Flow) {
     if payload.ip_number.0 == 6 && bytes.len() >= 20 {
         flow.tcp_flags = Some(bytes[13]);
     }
-    if matches!(payload.ip_number.0, 1 | 58) && bytes.len() >= 2 {
+    if matches!(payload.ip_number.0, 1 | 58) && bytes.len() >= 8 {
         flow.icmp = Some([bytes[0], bytes[1]]);
     }
 }

@@ -41,11 +41,6 @@ pub(super) fn check(path: &str, value: &Value) -> Result<u8, Finding> {
     })
 }
 
-/// Whether packets of the protocol have ports.
-pub(crate) fn has_ports(protocol: u8) -> bool {
-    matches!(protocol, TCP | UDP | SCTP)
-}
-
 /// What a policy calls the protocol, or `IP protocol` and its number if it has no name there.
 #[must_use]
 pub fn protocol_name(protocol: u8) -> String {

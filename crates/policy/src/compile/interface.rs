@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use sluice_ebpf_common::PORT_CLASSES;
 use sluice_ebpf_common::prefixes::MAX_LISTS;
 
 use super::MAX_USER_RULES;
 use super::failsafe::Merged;
 use super::sets::{Resolved, ResolvedNode};
-use crate::tables::PortClasses;
+use crate::tables::{self, Bindings};
 use crate::{
     Action, Conflict, DEFAULT_ACTION, DefaultAction, Enforcement, InterfacePlan, LinkFacts, Matcher, Mode,
     NodeFacts, PlannedRule, Policy, PolicyReport, Rule, failsafe,
@@ -118,16 +117,13 @@ impl<'a> Accepted<'a> {
     fn table_conflict(&self, policy: &Resolved<'_>, facts: &NodeFacts) -> Option<Refusal> {
         let together: Vec<&Resolved<'_>> = self.policies.iter().copied().chain([policy]).collect();
         let rules = planned(&together, facts);
-        let matchers: Vec<&Matcher> = rules.iter().map(|rule| &rule.matcher).collect();
-        let classes = PortClasses::of(&matchers).vectors.len();
-        (classes > PORT_CLASSES).then(|| {
-            let message = format!(
-                "with earlier policies the port ranges on {} would overlap in {classes} different ways, and at most \
-                 {PORT_CLASSES} are possible. Use fewer ranges.",
-                self.plan.name
-            );
-            ("TooManyClasses", message)
-        })
+        let refused = tables::build(&rules, &Bindings::default()).err()?;
+        let message = format!(
+            "with earlier policies the rules on {} need more {} than there may be ({}). Select fewer interfaces, join rules, \
+             or put their addresses into an XdpCidrSet.",
+            self.plan.name, refused.what, refused.most
+        );
+        Some(("TooManyClasses", message))
     }
 }
 

@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use super::evaluate::{Asked, judge};
-use super::{Limits, Packet, Sets, Verdict, matches, words};
+use super::{Decision, Limits, Marks, Packet, Sets, Verdict, matches, words};
 use crate::{Enforcement, PlannedRule};
 
 /// A verdict with reasons.
@@ -97,4 +97,31 @@ pub fn explain(
         }
     });
     Explanation { rules: explained.collect(), verdict }
+}
+
+impl Explanation {
+    /// What becomes of the packet, and by which rule.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Some(rule) = self.verdict.decided_by.and_then(|index| self.rules.get(index)) else {
+            return format!("It passes to the host{}: no rule decides about it.", self.marks());
+        };
+        let by = format!("{}/{}", rule.policy, rule.rule);
+        match self.verdict.decision {
+            Decision::Drop => format!("It is dropped by {by}."),
+            Decision::Pass => format!("It passes to the host{}: {by} decides so.", self.marks()),
+            Decision::Steer => {
+                format!("It passes to the host on another CPU{}: {by} decides so.", self.marks())
+            }
+            Decision::Socket => format!("It goes to a socket: {by} decides so."),
+        }
+    }
+
+    fn marks(&self) -> String {
+        let Marks { mark, priority } = self.verdict.mark.unwrap_or_default();
+        let mark = mark.map(|mark| format!("mark {mark:#x}"));
+        let parts: Vec<String> =
+            mark.into_iter().chain(priority.map(|priority| format!("priority {priority:#x}"))).collect();
+        if parts.is_empty() { String::new() } else { format!(" with {}", parts.join(" and ")) }
+    }
 }

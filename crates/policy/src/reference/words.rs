@@ -2,6 +2,7 @@
 //! nothing: the answers are those of the matching.
 
 mod found;
+mod packet;
 mod unknown;
 mod wanted;
 

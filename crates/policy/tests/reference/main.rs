@@ -3,5 +3,7 @@
 
 mod cases;
 mod packets;
+mod policies;
 mod semantics;
+mod well_formed;
 mod words;

@@ -43,7 +43,7 @@ fn rule(policy: &str, fields: Fields, action: Action) -> PlannedRule {
         action,
         matcher: Matcher { fields, not: None },
         enforcement: Enforcement::Enforce,
-        policy_end: 0,
+        policy_end: 0, // The reference tells policies apart by their names.
     }
 }
 

@@ -15,7 +15,7 @@ fn why(packet: &Packet, matcher: Matcher) -> String {
         action: Action::Count,
         matcher,
         enforcement: Enforcement::Enforce,
-        policy_end: 0,
+        policy_end: 1,
     };
     explain(&[rule], &NoSets, &mut Unlimited, packet).rules.remove(0).why
 }
@@ -99,7 +99,7 @@ fn steps_follow_the_verdict() {
         action,
         matcher: Matcher::default(),
         enforcement,
-        policy_end: 0,
+        policy_end: 0, // The reference tells policies apart by their names.
     };
     let rules = [
         rule("a", Action::Count, Enforcement::Enforce),
