@@ -73,9 +73,9 @@ pub struct Walk {
 pub struct End {
     outcome: u32,
     /// What Mark rules gave.
-    pub marking: Marking,
+    marking: Marking,
     /// Slot of the last rule that marked.
-    pub marked_by: u32,
+    marked_by: u32,
 }
 
 impl End {

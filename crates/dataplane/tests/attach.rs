@@ -89,7 +89,7 @@ fn drop_port<T>(port: u16, act: impl FnOnce(&Revision<'_>) -> T) -> T {
 fn drop_port_by<T>(rule: &str, port: u16, act: impl FnOnce(&Revision<'_>) -> T) -> T {
     let compiled = |slots: &[u16]| {
         let rule = Rule { slot: slots[0], ..Rule::port(UDP, port, Action::Drop) };
-        Compiled { tables: compile(&[rule]), prefixes: vec![] }
+        Ok(Compiled { tables: compile(&[rule]), prefixes: vec![] })
     };
     let digest = format!("{port:016x}");
     act(&revision(&digest, &[rule.to_owned()], &compiled))
@@ -98,19 +98,19 @@ fn drop_port_by<T>(rule: &str, port: u16, act: impl FnOnce(&Revision<'_>) -> T) 
 fn revision<'a>(
     digest: &'a str,
     rules: &'a [String],
-    compiled: &'a dyn Fn(&[u16]) -> Compiled,
+    compiled: &'a dyn Fn(&[u16]) -> Result<Compiled, String>,
 ) -> Revision<'a> {
     Revision { digest, rules, compiled, sources: 0, live: None }
 }
 
 /// Every packet passes.
-fn nothing(_: &[u16]) -> Compiled {
+fn nothing() -> Compiled {
     Compiled { tables: compile(&[]), prefixes: vec![] }
 }
 
 /// A program that is attached to nothing.
 fn pass_everything() -> Instance {
-    Instance::load_unpinned(&nothing(&[]).content(), 0, None, &Varied::default()).unwrap()
+    Instance::load_unpinned(&nothing().content(), 0, None, &Varied::default()).unwrap()
 }
 
 fn dropped(attachment: &Attachment) -> u64 {
@@ -343,7 +343,7 @@ fn rule_names_beyond_the_slots_take_over_those_of_retired_rules() {
     for number in 1..=RULE_SLOTS / MAX_RULES {
         let rules: Vec<String> = (0..MAX_RULES).map(|rule| format!("test/{number}-{rule}")).collect();
         let digest = format!("{number:016x}");
-        attachment.swap(&revision(&digest, &rules, &nothing)).unwrap();
+        attachment.swap(&revision(&digest, &rules, &|_: &[u16]| Ok(nothing()))).unwrap();
     }
     let rules = counted(&attachment);
     assert_eq!(rules.len(), RULE_SLOTS);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use sluice_ebpf::{flow::Flow, walk::Rate};
 use sluice_ebpf_common::{
-    Outcome, Tables,
+    Metadata, Outcome, Tables,
     tables::{self, GIVES_MARK, GIVES_PRIORITY, Limit, Marking, RULE_DRY_RUN},
 };
 use sluice_testkit::rules::{self, compile};
@@ -44,8 +44,7 @@ pub struct Reading {
     pub taken: Vec<u16>,
     pub dry_run_drops: u64,
     pub unknown_rates: u64,
-    pub marking: Marking,
-    pub marked_by: Option<u16>,
+    pub metadata: Option<Metadata>,
 }
 
 impl Reading {
@@ -56,20 +55,18 @@ impl Reading {
             taken: vec![],
             dry_run_drops: 0,
             unknown_rates: 0,
-            marking: Marking::default(),
-            marked_by: None,
+            metadata: None,
         }
     }
 
+    /// A later rule overrides what it gives.
     fn mark(&mut self, marking: Marking, slot: u16) {
-        if marking.given & GIVES_MARK != 0 {
-            self.marking.mark = marking.mark;
-        }
-        if marking.given & GIVES_PRIORITY != 0 {
-            self.marking.priority = marking.priority;
-        }
-        self.marking.given |= marking.given;
-        self.marked_by = Some(slot);
+        let before = self.metadata.take();
+        let mark = (marking.given & GIVES_MARK != 0).then_some(marking.mark);
+        let priority = (marking.given & GIVES_PRIORITY != 0).then_some(marking.priority);
+        let mark = mark.or(before.and_then(|before| before.mark()));
+        let priority = priority.or(before.and_then(|before| before.priority()));
+        self.metadata = Some(Metadata::new(mark, priority, slot));
     }
 
     /// How the rule decides, if it does.

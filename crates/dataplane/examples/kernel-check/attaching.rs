@@ -37,7 +37,7 @@ fn revision() -> Revision<'static> {
     let compiled = &|slots: &[u16]| {
         let mut compiled = tables::ordinary();
         compiled.tables.rules[0].slot = slots.first().copied().unwrap_or_default();
-        compiled
+        Ok(compiled)
     };
     Revision { digest: "0123456789abcdef", rules: &*RULES, compiled, sources: 0, live: None }
 }

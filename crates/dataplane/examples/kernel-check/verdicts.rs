@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use sluice_dataplane::instance::{Compiled, Instance, Varied};
-use sluice_ebpf_common::{Counters, MAX_RULES, Outcome};
+use sluice_ebpf_common::{Counter, Counters, MAX_RULES, Outcome};
 use sluice_testkit::Frame;
 
 use crate::{loading::SOURCES, tables::PORT};
@@ -46,7 +46,9 @@ pub fn follow(compiled: &Compiled, expected: &[Expectation]) -> Result<String> {
         ensure!(action == wanted, "frame {number}: action {action} instead of {wanted}");
         let moved = outcome_packets(&after, *outcome) - outcome_packets(&before, *outcome);
         ensure!(moved == 1, "frame {number}: {} counted {moved} frames instead of one", outcome.name());
-        let counted = rule_packets(&after) - rule_packets(&before);
+        let events = packets(&after.events) - packets(&before.events);
+        ensure!(events == 0, "frame {number}: {events} marks or lookups failed");
+        let counted = packets(&after.rules) - packets(&before.rules);
         ensure!(counted == u64::try_from(*rules)?, "frame {number}: {counted} rules instead of {rules}");
     }
     Ok(format!("{} frames", expected.len()))
@@ -56,8 +58,8 @@ fn outcome_packets(counters: &Counters, outcome: Outcome) -> u64 {
     counters.outcomes[outcome as usize].packets
 }
 
-fn rule_packets(counters: &Counters) -> u64 {
-    counters.rules.iter().map(|counter| counter.packets).sum()
+fn packets(counters: &[Counter]) -> u64 {
+    counters.iter().map(|counter| counter.packets).sum()
 }
 
 fn udp(port: u16) -> Vec<u8> {

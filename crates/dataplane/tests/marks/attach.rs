@@ -96,7 +96,7 @@ fn the_xdp_program_and_the_marks_do_not_disturb_each_other(
 }
 
 fn revision(digest: &str) -> Revision<'_> {
-    let compiled = &|_: &[u16]| Compiled { tables: Box::new(Tables::EMPTY), prefixes: Vec::new() };
+    let compiled = &|_: &[u16]| Ok(Compiled { tables: Box::new(Tables::EMPTY), prefixes: Vec::new() });
     Revision { digest, rules: &[], compiled, sources: 0, live: None }
 }
 
