@@ -296,6 +296,8 @@ impl Matched {
     /// Looks at `candidates`, of which `vectors` gives the bits. The number of the first rule, or [`NO_RULE`].
     #[inline(always)]
     pub fn scan(&mut self, tables: &Tables, candidates: u32, vectors: &impl Vectors) -> u32 {
+        // Without rules no field is read, and no vector says so.
+        let candidates = if tables.fields == 0 { 0 } else { candidates };
         self.words = candidates;
         let mut rest = candidates;
         let mut first = NO_RULE;

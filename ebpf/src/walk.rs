@@ -140,6 +140,17 @@ pub fn drops(outcome: u8) -> bool {
 }
 
 impl Walk {
+    /// No packet yet.
+    pub const NOTHING: Self = Self {
+        accepted: Accepted::NOTHING,
+        bit: 0,
+        bytes: 0,
+        source: [0; 4],
+        version: 0,
+        malformed: 0,
+        end: End::START,
+    };
+
     #[inline(always)]
     fn begin(&mut self, flow: &Flow, bytes: usize) {
         self.from = 0;
