@@ -143,7 +143,8 @@ impl Walk {
     /// No packet yet.
     pub const NOTHING: Self = Self {
         accepted: Accepted::NOTHING,
-        bit: 0,
+        matched: Matched::NOTHING,
+        from: 0,
         bytes: 0,
         source: [0; 4],
         version: 0,
