@@ -78,7 +78,7 @@ fn a_bad_document_does_not_hold_up_the_others_of_its_file() {
     let (_, snapshot) = read(&last_good, &vec![file("a.yaml", together(&[good("one", 7), broken]))]);
     assert_eq!(names(&snapshot), ["one", "three", "two"]);
     assert_eq!(stale(&snapshot), [("three", "a.yaml"), ("two", "a.yaml")], "nothing leaves by a bad file");
-    assert_ne!(snapshot.policies[0], last_good["one"]);
+    assert_ne!(snapshot.policies[0], last_good.policies["one"]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_deleted_file_takes_its_policies_along_and_a_renamed_one_does_not() {
     let (last_good, snapshot) = read(&last_good, &vec![file("c.yaml", good("two", 2))]);
     assert_eq!(names(&snapshot), ["two"]);
     assert!(snapshot.stale.is_empty() && reasons(&snapshot, "c.yaml").is_empty());
-    assert_eq!(last_good["two"].file, "c.yaml");
+    assert_eq!(last_good.policies["two"].file, "c.yaml");
 }
 
 #[test]
