@@ -12,9 +12,9 @@ use sluice_dataplane::{
     links::Link,
     program_name,
 };
-use sluice_policy::{Bindings, InterfacePlan, LinkFacts, PlannedRule, attach};
+use sluice_policy::{Bindings, InterfacePlan, LinkFacts, attach};
 
-use crate::facts;
+use crate::{facts, marking::Marking};
 
 /// Answers that may be another one in a moment, though no fact of the link has changed.
 const TRANSIENT: [Errno; 8] = [
@@ -51,17 +51,27 @@ pub struct Refused {
 }
 
 /// Tries the modes that `plan` asks for.
-pub fn attempt(pins: &PinFolder, plan: &InterfacePlan, facts: &LinkFacts) -> Result<Attempted, Error> {
+pub fn attempt(
+    pins: &PinFolder,
+    marking: &mut Marking,
+    plan: &InterfacePlan,
+    facts: &LinkFacts,
+) -> Result<Attempted, Error> {
     let attempts = attach::attempts(plan.mode, facts);
     let certain = |refusal| Refused { refusal, transient: false };
     let mut better = attempts.skipped.into_iter().next_back().map(certain);
     for mode in attempts.order.into_iter().map(facts::to_attach) {
+        if plan.needs_marks() {
+            // Each time, since a refused attempt leaves nothing behind.
+            marking.ensure(pins, plan.ifindex)?;
+        }
         let created = with_revision(plan, |revision| Attachment::create(pins, plan.ifindex, mode, revision));
         match created {
             Ok(attachment) => return Ok(Attempted::Attached { attachment, refused: better }),
             Err(error) => better = Some(refused(&error, mode, facts).ok_or(error)?),
         }
     }
+    marking.remove(pins, plan.ifindex)?;
     Ok(Attempted::Refused(better))
 }
 
@@ -82,11 +92,6 @@ pub fn with_revision<T>(plan: &InterfacePlan, act: impl FnOnce(&Revision<'_>) ->
         Ok(Compiled { tables: compiled.tables, prefixes: compiled.prefixes })
     };
     act(&Revision { digest: &plan.digest(), rules: &names, compiled: &compiled, sources: plan.sources(), live: None })
-}
-
-/// The name under which a rule counts.
-pub fn rule_name(rule: &PlannedRule) -> String {
-    format!("{}/{}", rule.policy, rule.rule)
 }
 
 /// A program of somebody else on the interface.

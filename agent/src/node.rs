@@ -10,9 +10,9 @@ use sluice_dataplane::{
     Error,
     attachment::Attachment,
     bpffs::PinFolder,
-    links::{Link, Netlink},
+    links::{Link, Netlink, Routing},
 };
-use sluice_policy::{InterfacePlan, LinkFacts, Node as PolicyNode, NodePlan, compile};
+use sluice_policy::{InterfacePlan, LinkFacts, Node as PolicyNode, NodeFacts, NodePlan, compile};
 use tracing::{info, warn};
 
 use crate::{
@@ -37,6 +37,10 @@ pub struct Node {
     pub interfaces: BTreeMap<u32, Interface>,
     /// What the policy directory last gave.
     pub snapshot: Snapshot,
+    /// What the node talks to. The owner gives it name servers and API servers; the rest is read anew at each
+    /// reconcile.
+    pub facts: NodeFacts,
+    routing: Routing,
     /// What was last compiled.
     pub plan: NodePlan,
     problem: Option<String>,
@@ -68,6 +72,8 @@ impl Node {
             answers: Answers::open(state_dir),
             interfaces,
             snapshot: Snapshot::default(),
+            facts: NodeFacts::default(),
+            routing: Routing::default(),
             plan: NodePlan::default(),
             problem: None,
             retry: None,
@@ -79,6 +85,18 @@ impl Node {
     pub fn problems(&self) -> Vec<String> {
         let of_policies = [&self.snapshot.directory_problem, &self.snapshot.store_problem];
         of_policies.into_iter().chain([&self.problem, &self.private_pins]).flatten().cloned().collect()
+    }
+
+    /// Reads addresses and routes. True if they are others than before.
+    pub async fn read_routing(&mut self) -> bool {
+        match self.netlink.routing().await {
+            Ok(routing) => std::mem::replace(&mut self.routing, routing) != self.routing,
+            Err(error) => {
+                // Only warnings are made of it: the next change brings another attempt.
+                warn!("cannot read addresses and routes: {error}; what was known of them stays");
+                false
+            }
+        }
     }
 
     /// Brings the node to what the policies ask of it now.
@@ -102,7 +120,12 @@ impl Node {
     async fn bring_to(&mut self, links: &[Link], cause: Cause) {
         let facts: BTreeMap<u32, LinkFacts> =
             links.iter().map(|link| (link.ifindex, facts::of(link, links))).collect();
-        let node = PolicyNode { links: facts.values().cloned().collect(), ..PolicyNode::default() };
+        facts::complete(&mut self.facts, links, &self.routing);
+        let node = PolicyNode {
+            links: facts.values().cloned().collect(),
+            facts: self.facts.clone(),
+            ..PolicyNode::default()
+        };
         self.plan = compile(&self.snapshot.policies, &node);
         self.see(links, cause);
         self.take_off_unwanted(links);

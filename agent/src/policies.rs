@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sluice_ipc::v1alpha1::{self as ipc, PolicyState};
-use sluice_policy::{PolicyReport, Problem};
+use sluice_policy::{Enforcement, PolicyReport, Problem};
 
 use crate::{interface::Interface, node::Node};
 
@@ -18,6 +18,7 @@ pub fn report(node: &Node) -> Vec<ipc::PolicyStatus> {
             file: policy.file.clone(),
             state: state(node, &policy.name, report).into(),
             problems: problems.remove(&policy.name).unwrap_or_default(),
+            dry_run: policy.enforcement == Enforcement::DryRun,
             ..ipc::PolicyStatus::default()
         };
         if let Some(report) = report {

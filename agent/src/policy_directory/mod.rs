@@ -20,12 +20,12 @@ use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 pub use snapshot::Snapshot;
+pub use watch::Watch;
 
 use identity::Identity;
 use reading::Files;
 use snapshot::{LastGood, read_files, unreadable};
 use store::Store;
-use watch::Watch;
 
 /// What fails without an event that tells its end is tried again after this. No timer runs otherwise.
 const RETRY: Duration = Duration::from_secs(10);

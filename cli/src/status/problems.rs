@@ -16,5 +16,5 @@ fn is_bad_policy(policy: &PolicyStatus) -> bool {
 }
 
 fn is_bad_interface(interface: &InterfaceStatus) -> bool {
-    interface.mode_in_force.is_empty() || interface.verified == "Bypassed"
+    interface.mode_in_force.is_empty() || interface.verified == "Bypassed" || !interface.degraded.is_empty()
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use sluice_testkit::{BpffsDir, Feature, NetworkNamespace, VethLab, require, traffic::UdpSink, wait_until};
 use tempfile::TempDir;
 
-pub use agent::{Agent, interface, policy_status, problems, wait_for_exit};
+pub use agent::{Agent, counted, interface, policy_rules, policy_status, problems, wait_for_exit};
 pub use policy::{PolicyText, drops};
 pub use swap::{BeforeSwap, Moment};
 
