@@ -46,10 +46,10 @@ impl Agent {
         command
     }
 
-    pub(super) fn start(node: &Node) -> Self {
+    pub(super) fn start(node: &Node, arguments: &[&str]) -> Self {
         let log = node.path("agent.log");
         let file = File::options().create(true).append(true).open(&log).unwrap();
-        let child = Self::command(node).stderr(file).spawn().unwrap();
+        let child = Self::command(node).args(arguments).stderr(file).spawn().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let socket = node.path("agent.sock");
         let mut agent = Self { child, log, socket, runtime, last: RefCell::default() };

@@ -100,7 +100,12 @@ impl Node {
 
     /// Starts an agent and waits until it answers.
     pub fn start(&self) -> Agent {
-        Agent::start(self)
+        self.start_with(&[])
+    }
+
+    /// The same with further arguments.
+    pub fn start_with(&self, arguments: &[&str]) -> Agent {
+        Agent::start(self, arguments)
     }
 
     /// Sends UDP datagrams of one byte from the peer.
