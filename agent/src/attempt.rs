@@ -1,8 +1,6 @@
 //! Attaching where nothing of ours runs yet: the modes in their order, each by name, and what the
 //! interface answered. The mode that is then in force is read back from the kernel.
 
-use std::collections::BTreeMap;
-
 use rustix::io::Errno;
 use sluice_dataplane::{
     AttachMode, Error,
@@ -14,7 +12,7 @@ use sluice_dataplane::{
 };
 use sluice_policy::{Bindings, InterfacePlan, LinkFacts, attach};
 
-use crate::{facts, marking::Marking};
+use crate::{address_sets::Binding, facts, marking::Marking};
 
 /// Answers that may be another one in a moment, though no fact of the link has changed.
 const TRANSIENT: [Errno; 8] = [
@@ -55,6 +53,7 @@ pub fn attempt(
     pins: &PinFolder,
     marking: &mut Marking,
     plan: &InterfacePlan,
+    binding: &Binding,
     facts: &LinkFacts,
 ) -> Result<Attempted, Error> {
     let attempts = attach::attempts(plan.mode, facts);
@@ -65,7 +64,8 @@ pub fn attempt(
             // Each time, since a refused attempt leaves nothing behind.
             marking.ensure(pins, plan.ifindex)?;
         }
-        let created = with_revision(plan, |revision| Attachment::create(pins, plan.ifindex, mode, revision));
+        let created =
+            with_revision(plan, binding, |revision| Attachment::create(pins, plan.ifindex, mode, revision));
         match created {
             Ok(attachment) => return Ok(Attempted::Attached { attachment, refused: better }),
             Err(error) => better = Some(refused(&error, mode, facts).ok_or(error)?),
@@ -83,15 +83,21 @@ pub fn refused(error: &Error, mode: AttachMode, facts: &LinkFacts) -> Option<Ref
 }
 
 /// Hands `plan` to the data plane.
-pub fn with_revision<T>(plan: &InterfacePlan, act: impl FnOnce(&Revision<'_>) -> T) -> T {
+pub fn with_revision<T>(plan: &InterfacePlan, binding: &Binding, act: impl FnOnce(&Revision<'_>) -> T) -> T {
     let names = plan.counter_names();
     let compiled = |slots: &[u16]| {
         let slots = names.iter().cloned().zip(slots.iter().copied()).collect();
-        let compiled = plan.compiled(&Bindings { slots, lists: BTreeMap::new() });
+        let compiled = plan.compiled(&Bindings { slots, lists: binding.lists.clone() });
         let compiled = compiled.map_err(|refused| format!("more than {} {}", refused.most, refused.what))?;
         Ok(Compiled { tables: compiled.tables, prefixes: compiled.prefixes })
     };
-    act(&Revision { digest: &plan.digest(), rules: &names, compiled: &compiled, sources: plan.sources(), live: None })
+    act(&Revision {
+        digest: &plan.digest(),
+        rules: &names,
+        compiled: &compiled,
+        sources: plan.sources(),
+        live: binding.live.as_deref(),
+    })
 }
 
 /// A program of somebody else on the interface.

@@ -1,6 +1,7 @@
 //! `sluice-agent`: the one process on a node that programs the kernel or holds node state.
 #![forbid(unsafe_code)]
 
+mod address_sets;
 mod answers;
 mod arguments;
 mod attempt;
@@ -16,6 +17,7 @@ mod proof;
 mod report;
 mod resolvers;
 mod service;
+mod set_status;
 mod step;
 
 use std::{

@@ -16,4 +16,5 @@ mod lifecycle;
 mod marks;
 mod modes;
 mod recovery;
+mod sets;
 mod traffic;
