@@ -25,7 +25,7 @@ use crate::{
     instance::{Compiled, Instance, Pins, object_digest},
     marks,
     rule_slots::RuleSlots,
-    sys,
+    sources, sys,
 };
 
 pub(crate) const LINK: &str = "link";
@@ -245,6 +245,16 @@ impl Attachment {
     /// What each rule has counted, by policy/rule; rules that are no longer in force included.
     pub fn rule_counters(&self, counters: &Counters) -> Result<BTreeMap<String, Counter>, Error> {
         self.slots.counted(counters)
+    }
+
+    /// How many of its `most` sources the interface has forgotten to make room for others; `None` if none was ever
+    /// remembered by a program that this build can read.
+    pub fn sources_evicted(&self, most: u32) -> Result<Option<u64>, Error> {
+        let (buckets, sources) = (self.folder.join(buckets_name()), self.folder.join(sources_name(most)));
+        if !buckets.exists() || !sources.exists() {
+            return Ok(None);
+        }
+        sources::evicted(&buckets, &sources, self.ifindex).map(Some)
     }
 
     /// Run time and count; they move only while the kernel's run statistics are on.
