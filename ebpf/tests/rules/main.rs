@@ -3,6 +3,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod content;
+mod flows;
 mod policies;
 mod vectors;
 
@@ -99,7 +101,8 @@ fn as_many_rules_as_there_may_be_are_all_reached() {
 
 #[test]
 fn as_many_counting_rules_as_there_may_be_are_all_counted() {
-    let rules: Vec<Rule> = (100..).take(MAX_RULES).map(|slot| Rule { slot, ..Rule::all(Action::Count) }).collect();
+    let rules: Vec<Rule> =
+        (100..).take(MAX_RULES).map(|slot| Rule { slot, ..Rule::all(Action::Count) }).collect();
     let tables = compile(&rules);
     let host = Host::new(&tables);
     assert_eq!(host.judge(&Flow::UNKNOWN, 60).0, Outcome::PassNoMatch);

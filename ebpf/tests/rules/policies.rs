@@ -95,7 +95,8 @@ pub fn read(policies: &[Policy], flow: &Flow) -> Reading {
     let mut reading = Reading::new();
     for policy in policies {
         let matching = policy.rules.iter().filter(|rule| rule.takes(flow));
-        let decision = matching.map(|rule| reading.follow(rule, policy.dry_run)).find_map(|decision| decision);
+        let decision =
+            matching.map(|rule| reading.follow(rule, policy.dry_run)).find_map(|decision| decision);
         match decision {
             Some(outcome) if !policy.dry_run => {
                 reading.outcome = outcome;
@@ -111,7 +112,8 @@ pub fn read(policies: &[Policy], flow: &Flow) -> Reading {
 
 impl Rule {
     fn takes(&self, flow: &Flow) -> bool {
-        let takes = |rule: &rules::Rule| rule.takes_protocol(flow.protocol) && rule.takes_port(flow.destination_port);
+        let takes =
+            |rule: &rules::Rule| rule.takes_protocol(flow.protocol) && rule.takes_port(flow.destination_port);
         self.alternatives.iter().any(takes)
     }
 
@@ -200,8 +202,8 @@ fn alternative() -> impl Strategy<Value = rules::Rule> {
 
 fn act() -> impl Strategy<Value = Act> {
     let decisions = [Outcome::DropRule, Outcome::PassRule, Outcome::DropDefault, Outcome::PassFailsafe];
-    let marking = (1..4_u32, 1..9_u32, 1..9_u32)
-        .prop_map(|(given, mark, priority)| Marking { given, mark, priority });
+    let marking =
+        (1..4_u32, 1..9_u32, 1..9_u32).prop_map(|(given, mark, priority)| Marking { given, mark, priority });
     let rate = select(vec![Rate::Within, Rate::Within, Rate::Exceeds, Rate::Unknown]);
     prop_oneof![
         1 => select(decisions.to_vec()).prop_map(Act::Decide),
