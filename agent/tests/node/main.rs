@@ -5,7 +5,6 @@
 mod apply;
 mod bad_input;
 mod cleanup;
-mod differential;
 mod foreign;
 mod harness;
 mod idle;
@@ -14,4 +13,5 @@ mod latency;
 mod lifecycle;
 mod modes;
 mod recovery;
+mod sets;
 mod traffic;

@@ -75,7 +75,12 @@ impl Case {
         let mut sums = [0.0; 3];
         for (index, packet) in packets.iter().enumerate() {
             let run = self.repeated.run(packet, REPEAT)?;
-            ensure!((run.action == 1) == (index < 2), "{}: packet {index}: action {}", self.names[0], run.action);
+            ensure!(
+                (run.action == 1) == (index < 2),
+                "{}: packet {index}: action {}",
+                self.names[0],
+                run.action
+            );
             sums[0] += f64::from(run.nanoseconds);
             sums[1] += f64::from(self.varied.run(packet, REPEAT)?.nanoseconds);
             sums[2] += self.filter.run(packet, REPEAT)?;

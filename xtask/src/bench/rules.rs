@@ -1,9 +1,9 @@
 //! Policies of many rules for the bench, and the packets that they are asked about.
 
 use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
 use sluice_dataplane::instance::{Compiled, Instance, Varied};
 use sluice_policy::{Bindings, InterfacePlan, LinkFacts, Node, compile, parse_document};
-use serde_json::{Value, json};
 use sluice_testkit::Frame;
 
 /// Bytes of every frame.
@@ -17,10 +17,14 @@ pub fn policy(count: usize) -> Value {
         let (high, low) = (number / 250, number % 250);
         let port = (1000 + number).to_string();
         let matching = match number % 4 {
-            0 => json!({"protocol": "UDP", "destinationPorts": [port], "sources": [format!("10.{high}.{low}.0/24")]}),
+            0 => {
+                json!({"protocol": "UDP", "destinationPorts": [port], "sources": [format!("10.{high}.{low}.0/24")]})
+            }
             1 => json!({"protocol": "TCP", "destinationPorts": [port]}),
             2 => json!({"sources": [format!("192.168.{high}.{low}/32")]}),
-            _ => json!({"protocol": "UDP", "sourcePorts": [port], "destinations": [format!("172.16.{low}.0/24")]}),
+            _ => {
+                json!({"protocol": "UDP", "sourcePorts": [port], "destinations": [format!("172.16.{low}.0/24")]})
+            }
         };
         json!({"name": format!("r{number}"), "match": matching, "action": {"type": "Drop"}})
     };

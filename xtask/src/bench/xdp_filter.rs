@@ -24,9 +24,8 @@ impl XdpFilter {
     /// Loads it with `entries` addresses and ports that no packet of the bench has, and one of each that `packet` has.
     pub fn load(entries: usize) -> Result<Self> {
         let file = Path::new(OBJECT);
-        let mut ebpf = Ebpf::load_file(file).with_context(|| {
-            format!("load {}, which the Debian package xdp-tools has", file.display())
-        })?;
+        let mut ebpf = Ebpf::load_file(file)
+            .with_context(|| format!("load {}, which the Debian package xdp-tools has", file.display()))?;
         let program: &mut Xdp = ebpf.program_mut(PROGRAM).context("find xdp-filter's program")?.try_into()?;
         program.load().context("load xdp-filter")?;
         let mut filter = Self(ebpf);
@@ -39,7 +38,8 @@ impl XdpFilter {
             let cpus = nr_cpus().map_err(|(what, error)| anyhow::anyhow!("{what}: {error}"))?;
             Ok(PerCpuValues::try_from(vec![EVERY_WAY; usize::try_from(cpus.get())?])?)
         };
-        let mut ports: PerCpuArray<_, u64> = self.0.map_mut("filter_ports").context("find its ports")?.try_into()?;
+        let mut ports: PerCpuArray<_, u64> =
+            self.0.map_mut("filter_ports").context("find its ports")?.try_into()?;
         for port in (1000_u32..).take(entries) {
             ports.set(port.to_be() >> 16, every_cpu()?, 0)?;
         }
@@ -53,7 +53,8 @@ impl XdpFilter {
 
     /// Nanoseconds a run on `frame`.
     pub fn run(&mut self, frame: &[u8], repeat: u32) -> Result<f64> {
-        let program: &mut Xdp = self.0.program_mut(PROGRAM).context("find xdp-filter's program")?.try_into()?;
+        let program: &mut Xdp =
+            self.0.program_mut(PROGRAM).context("find xdp-filter's program")?.try_into()?;
         let options = TestRunOptions { data_in: Some(frame), repeat, ..TestRunOptions::new() };
         Ok(program.test_run(options).context("run xdp-filter")?.duration.as_secs_f64() * 1e9)
     }

@@ -25,10 +25,8 @@ pub(super) fn fill(tables: &mut Tables, bits: &[Bit<'_>], heap: &mut Heap) -> Re
         fields.length.iter().map(|range| (range.first, range.last)).collect()
     })?;
     // A length above 65535 is known and in no range: those accept it that only reject ranges.
-    let beyond = bits.iter().enumerate().filter(|(_, bit)| {
-        bit.reads(Field::Length) && bit.accept.length.is_none()
-    });
-    tables.length_beyond = u32::from(heap.number(beyond.map(|(number, _)| number).collect())?);
+    let beyond = bits.iter().filter(|bit| bit.reads(Field::Length) && bit.accept.length.is_none());
+    tables.length_beyond = u32::from(heap.number(beyond.map(|bit| bit.position).collect())?);
     Ok(())
 }
 
@@ -39,8 +37,9 @@ fn icmp(fields: &Fields) -> Ranges {
         let value = |kind: u8, code: u8| u16::from_be_bytes([kind, code]);
         match range.code {
             None => ranges.push((value(range.first_type, 0), value(range.last_type, u8::MAX))),
-            Some(code) => ranges
-                .extend((range.first_type..=range.last_type).map(|kind| (value(kind, code), value(kind, code)))),
+            Some(code) => ranges.extend(
+                (range.first_type..=range.last_type).map(|kind| (value(kind, code), value(kind, code))),
+            ),
         }
     }
     ranges
@@ -56,11 +55,11 @@ fn runs(
 ) -> Result<(), DoesNotFit> {
     let mut vector = Vector::default();
     let mut changes: BTreeMap<u16, Vec<(usize, bool)>> = BTreeMap::from([(0, Vec::new())]);
-    for (number, bit) in bits.iter().enumerate().filter(|(_, bit)| bit.reads(field)) {
+    for bit in bits.iter().filter(|bit| bit.reads(field)) {
         for (first, last) in accepted(bit, field, ranges) {
-            changes.entry(first).or_default().push((number, true));
+            changes.entry(first).or_default().push((bit.position, true));
             if let Some(behind) = last.checked_add(1) {
-                changes.entry(behind).or_default().push((number, false));
+                changes.entry(behind).or_default().push((bit.position, false));
             }
         }
     }
@@ -90,7 +89,8 @@ fn count(runs: &mut Runs) {
 
 /// The values that a bit accepts, as ranges that neither overlap nor touch, in order.
 fn accepted(bit: &Bit<'_>, field: Field, ranges: &dyn Fn(&Fields) -> Ranges) -> Ranges {
-    let wanted = if super::bits::reads(bit.accept, field) { joined(ranges(bit.accept)) } else { vec![(0, u16::MAX)] };
+    let wanted =
+        if super::bits::reads(bit.accept, field) { joined(ranges(bit.accept)) } else { vec![(0, u16::MAX)] };
     let Some(not) = bit.rejects(field) else { return wanted };
     let mut rest = wanted;
     for (first, last) in joined(ranges(not)) {
