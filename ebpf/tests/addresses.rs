@@ -11,7 +11,7 @@ use common::{
 };
 use ipnet::IpNet;
 use proptest::{collection::vec, prelude::*};
-use sluice_ebpf::address::{fixed_class, live_lists, live_version};
+use sluice_ebpf::address::{Address, fixed_class, live_lists, live_version};
 use sluice_ebpf_common::prefixes::live;
 use sluice_prefix_table::{Layout, fixed, live::Table, lookup};
 
@@ -49,8 +49,8 @@ proptest! {
         let table = fixed::build(prefixes.iter().copied()).unwrap();
         let memory = Memory::of(&table.memory);
         for address in addresses(&prefixes, others) {
-            let (version, words) = words(address);
-            let class = fixed_class(&memory, version, &words);
+            let (version, high, low) = halves(address);
+            let class = fixed_class(&memory, version, high, low);
             prop_assert_eq!(class, u32::from(lookup(&table.memory, Layout::Fixed, address)), "{}", address);
             prop_assert_eq!(&table.classes[class as usize], &labels(&prefixes, address), "{}", address);
         }
@@ -70,14 +70,21 @@ proptest! {
             let memory = Memory::of(&bytes.0);
             prop_assert_eq!(u64::from(live_version(&memory)), table.version());
             for address in addresses(&all, others) {
-                let (version, words) = words(address);
-                let found = live_lists(&memory, live_version(&memory), version, &words);
+                let (version, high, low) = halves(address);
+                let found = live_lists(&memory, live_version(&memory), version, high, low);
                 let class = lookup(&bytes.0, Layout::Live { version: table.version() }, address);
                 prop_assert_eq!(found, mask(&bytes, class), "{}", address);
                 prop_assert_eq!(found, lists(&all, address), "{}", address);
             }
         }
     }
+}
+
+/// The IP version, and the address as the lookups take it.
+fn halves(address: IpAddr) -> (u8, u64, u64) {
+    let (version, words) = words(address);
+    let Address { high, low } = Address::new(version, &words);
+    (version, high, low)
 }
 
 fn mask(bytes: &Bytes, class: u16) -> u64 {
@@ -95,16 +102,16 @@ fn the_version_before_a_change_still_answers_as_before() {
     let before = u32::try_from(table.version()).unwrap();
     table.change(&mut bytes, [(new, 2), (old, 0)]).unwrap();
     let memory = Memory::of(&bytes.0);
-    let (version, words) = words("192.0.2.1".parse().unwrap());
+    let (version, high, low) = halves("192.0.2.1".parse().unwrap());
     assert_ne!(live_version(&memory), before);
-    assert_eq!(live_lists(&memory, before, version, &words), 1);
-    assert_eq!(live_lists(&memory, live_version(&memory), version, &words), 2);
+    assert_eq!(live_lists(&memory, before, version, high, low), 1);
+    assert_eq!(live_lists(&memory, live_version(&memory), version, high, low), 2);
 }
 
 /// A program whose rules list no prefix has a table without a page that it could read.
 #[test]
 fn without_memory_there_is_no_class_and_no_list() {
-    let (version, words) = words("2001:db8::1".parse().unwrap());
-    assert_eq!(fixed_class(&Memory::default(), version, &words), 0);
-    assert_eq!(live_lists(&Memory::default(), 0, version, &words), 0);
+    let (version, high, low) = halves("2001:db8::1".parse().unwrap());
+    assert_eq!(fixed_class(&Memory::default(), version, high, low), 0);
+    assert_eq!(live_lists(&Memory::default(), 0, version, high, low), 0);
 }

@@ -6,15 +6,19 @@ use std::{
 };
 
 use ipnet::IpNet;
+use proptest::{collection::vec, prelude::*, sample::select};
 use sluice_ebpf::flow::{Flow, Fragment};
 use sluice_ebpf_common::{
     Tables,
     prefixes::{MAX_LISTS, live},
-    tables::{Entry, Field, Runs, SIDES, Side, WORDS, frame},
+    tables::{Entry, FIELDS, Field, Runs, SIDES, Side, WORDS, frame},
 };
 use sluice_prefix_table::{Layout, fixed, live::Table, lookup};
 
-use crate::common::{addresses::address, memory::Bytes};
+use crate::common::{
+    addresses::{address, prefix},
+    memory::Bytes,
+};
 
 pub type Vector = [u64; WORDS];
 
@@ -91,6 +95,9 @@ impl Content {
         for (field, wild) in self.wild.iter().enumerate() {
             tables.wild[field] = *wild;
             tables.wild_summary[field] = summary(wild);
+        }
+        for (bit, number) in tables.order.iter_mut().enumerate() {
+            *number = u16::try_from(number_of(bit)).unwrap();
         }
         let mut used: usize = 1;
         for (number, vector) in (1..).zip(&self.entries) {
@@ -197,6 +204,11 @@ impl Content {
     }
 }
 
+/// The number of a bit's rule: in each word in order, and the words in another one.
+pub fn number_of(bit: usize) -> usize {
+    (bit / 64 * 13 + 5) % WORDS * 64 + bit % 64
+}
+
 /// No run has so great a number.
 const BEYOND: usize = usize::MAX;
 
@@ -229,4 +241,33 @@ fn frame_index(flow: &Flow) -> usize {
 /// The words that are not 0, one bit each.
 fn summary(vector: &Vector) -> u32 {
     vector.iter().zip(0..).filter(|(bits, _)| **bits != 0).map(|(_, word)| 1 << word).sum()
+}
+
+/// Prefixes that meet each other.
+pub fn contents() -> impl Strategy<Value = Content> {
+    let fields = 1..1_u32 << FIELDS;
+    let pool = (vec(vector(), FIELDS), vec(vector(), 1..12));
+    let sets = vec((prefix(), 1..1_u64 << 9), 0..20);
+    (fields, pool, vec(any::<u16>(), 0..30), vec(prefix(), 0..20), sets, any::<u64>()).prop_map(
+        |(fields, (wild, entries), bounds, listed, sets, seed)| Content {
+            fields,
+            wild,
+            entries,
+            bounds,
+            listed,
+            sets,
+            seed,
+        },
+    )
+}
+
+/// Dense in a few words, the same few for all, or hardly a bit would be left.
+fn vector() -> impl Strategy<Value = Vector> {
+    vec((select(vec![0, 1, 7, 8, 30, 31]), any::<[u64; 3]>()), 0..6).prop_map(|words| {
+        let mut vector = [0; WORDS];
+        for (word, [a, b, c]) in words {
+            vector[word] = a | b | c;
+        }
+        vector
+    })
 }
