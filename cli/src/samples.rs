@@ -1,8 +1,9 @@
 //! Answers of an agent, made by hand, that the snapshot tests of all renderings share.
 
 use sluice_ipc::v1alpha1::{
-    AgentStatus, ForeignProgram, InterfaceStatus, MalformedCounter, OutcomeCounter, PolicyState,
-    PolicyStatus, Problem, RuleCounter, SkippedInterface, StatusReply, Warning,
+    AddressSetState, AddressSetStatus, AddressTableStatus, AgentStatus, ForeignProgram, InterfaceStatus,
+    MalformedCounter, OutcomeCounter, PolicyState, PolicyStatus, Problem, RejectedEntry, RuleCounter,
+    SkippedInterface, StatusReply, Warning,
 };
 
 /// When the samples are looked at.
