@@ -1,10 +1,16 @@
 //! The words of the command line. Their help texts are what `docs/sluicectl.md` shows.
 
+mod cidrset;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, builder::RangedI64ValueParser};
 use sluice_ipc::{LONGEST_SAMPLE_MILLISECONDS, paths};
 use sluice_policy::reference::Packet;
+
+pub use cidrset::{
+    ApplyArguments, CheckArguments, CidrsetArguments, CidrsetCommand, FeedOptions, ListArguments,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -38,6 +44,8 @@ pub enum Command {
     ///
     /// Ends with 1 if anything is wrong.
     Explain(ExplainArguments),
+    /// Check published lists of addresses, and turn them into address sets; needs no agent
+    Cidrset(CidrsetArguments),
     /// Take every program of Sluice off this node, and forget what was in force
     ///
     /// An agent that stops leaves its programs attached; this is the way to take them off. It
@@ -111,7 +119,7 @@ pub struct ExplainArguments {
     pub output: ExplainFormat,
 }
 
-/// How `explain` prints.
+/// How `explain` and `cidrset` print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExplainFormat {
     /// Words for people.

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use sluice_policy::cidr_set::feed::FeedError;
+
 /// Why a command could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -37,6 +39,18 @@ pub enum Error {
     Dataplane(#[from] sluice_dataplane::Error),
     #[error("cannot look at {}", .path.display())]
     Look { path: PathBuf, source: io::Error },
+    #[error("cannot read {}", .path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot write {}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{} has more than {limit} bytes, which is more than is read", .path.display())]
+    FeedTooLarge { path: PathBuf, limit: usize },
+    #[error("{} is not used: {}: {source}", .path.display(), .source.reason())]
+    Feed { path: PathBuf, source: Box<FeedError> },
+    #[error("{} is in the way: {why}", .path.display())]
+    NotAShard { path: PathBuf, why: String },
+    #[error("the label {key} is set by this command itself")]
+    ReservedLabel { key: &'static str },
     #[error("cannot remove {}", .path.display())]
     Remove { path: PathBuf, source: io::Error },
 }
@@ -65,6 +79,18 @@ impl Error {
             {
                 "this directory is not Sluice's and is kept; see what it is, and remove it yourself"
             }
+            Self::Feed { source, .. } => match **source {
+                FeedError::EmptyFeed { .. } => {
+                    "look at the feed: it may have moved; if an empty list is meant, give --allow-empty"
+                }
+                ref other => other.remedy(),
+            },
+            Self::FeedTooLarge { .. } => "split it into several lists",
+            Self::NotAShard { .. } => "move the file away, or choose another --name",
+            Self::ReservedLabel { .. } => {
+                "leave it out, and give the list the --name that the label is to have"
+            }
+            Self::Read { .. } | Self::Write { .. } => "check the path and its permissions",
             Self::Look { .. } | Self::Remove { .. } => "run this as root",
             Self::Dataplane(sluice_dataplane::Error::File { source, .. })
                 if source.kind() == io::ErrorKind::PermissionDenied =>

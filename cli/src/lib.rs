@@ -4,9 +4,11 @@
 
 mod agent;
 pub mod arguments;
+mod cidrset;
 mod cleanup;
 mod error;
 mod explain;
+mod input;
 mod numbers;
 mod output;
 #[cfg(test)]
@@ -63,6 +65,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode, Error> {
         Command::Status(status) => runtime.block_on(status::run(socket, &status)),
         Command::Top => runtime.block_on(top::run(socket)),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Cidrset(cidrset) => cidrset::run(&cidrset),
         Command::Cleanup(cleanup) => runtime.block_on(cleanup::run(socket, &cleanup)),
         Command::Version => runtime.block_on(agent::print_versions(socket)),
     }

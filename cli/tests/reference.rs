@@ -48,6 +48,10 @@ fn markdown() -> Result<String, std::fmt::Error> {
     for command in root.get_subcommands().filter(|command| command.get_name() != "help") {
         write!(page, "\n## sluicectl {}\n", command.get_name())?;
         section(&mut page, command)?;
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            write!(page, "\n### sluicectl {} {}\n", command.get_name(), below.get_name())?;
+            section(&mut page, below)?;
+        }
     }
     Ok(page)
 }

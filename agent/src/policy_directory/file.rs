@@ -54,7 +54,7 @@ impl ReadFile {
     }
 
     fn with_problem(problem: Problem) -> Self {
-        let parsed = ParsedFile { documents: Vec::new(), problems: vec![problem] };
+        let parsed = ParsedFile { problems: vec![problem], ..ParsedFile::default() };
         Self { parsed, signature: None, failed: false }
     }
 

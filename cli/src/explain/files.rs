@@ -1,23 +1,18 @@
-//! Reading what the command line names: files, directories, standard input.
+//! Reading the policies that the command line names: files, directories, standard input.
 
 use std::{
-    fs::{self, File, Metadata, OpenOptions},
-    io::{self, Read},
-    os::unix::fs::OpenOptionsExt as _,
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
-use sluice_policy::{MAX_FILE_BYTES, ParsedFile, is_policy_file, parse_file};
+use sluice_policy::{MAX_FILE_BYTES, ParsedFile, is_policy_file, is_set_file, max_file_bytes, parse_file};
 
 use super::report::Finding;
-
-/// What messages call standard input.
-const STANDARD_INPUT: &str = "standard input";
+use crate::input;
 
 /// More than the largest file that is accepted, so that the parser refuses it in its own words, and
 /// few enough to hold whatever is named, a device that never ends included.
-const READ_LIMIT: u64 = 16 * MAX_FILE_BYTES as u64;
+const READ_LIMIT: usize = 16 * MAX_FILE_BYTES;
 
 /// Files that could be read, and what is wrong with the others.
 #[derive(Default)]
@@ -31,7 +26,7 @@ pub fn read(paths: &[PathBuf]) -> FilesRead {
     let mut read = FilesRead::default();
     for path in paths {
         if path.as_os_str() == "-" {
-            read.add(STANDARD_INPUT, contents(io::stdin().lock()));
+            read.add(input::STANDARD_INPUT, input::read(path, READ_LIMIT));
         } else if path.is_dir() {
             read.directory(path);
         } else {
@@ -48,7 +43,7 @@ impl FilesRead {
             Ok(files) if files.is_empty() => self.findings.push(Finding::of_file(
                 &name,
                 "NoPolicyFiles",
-                "there is no file in this directory whose name ends in .yaml, .yml or .json".into(),
+                "there is no file in this directory whose name ends in .yaml, .yml, .json or .cidrs".into(),
                 "Name a file, or a directory that has policies directly in it.",
             )),
             Ok(files) => files.iter().for_each(|file| self.file(file)),
@@ -57,7 +52,9 @@ impl FilesRead {
     }
 
     fn file(&mut self, path: &Path) {
-        self.add(&path.display().to_string(), open(path).and_then(contents));
+        let is_set = path.file_name().is_some_and(is_set_file);
+        let limit = path.file_name().filter(|_| is_set).map_or(READ_LIMIT, |name| max_file_bytes(name) + 1);
+        self.add(&path.display().to_string(), input::read(path, limit));
     }
 
     fn add(&mut self, name: &str, contents: io::Result<Vec<u8>>) {
@@ -82,38 +79,12 @@ impl FilesRead {
     }
 }
 
-fn contents(from: impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    from.take(READ_LIMIT).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Opens a regular file, and never waits for anybody at the other end of a pipe. It looks before it
-/// opens: opening some devices does something.
-fn open(path: &Path) -> io::Result<File> {
-    refuse_other_kinds(&fs::metadata(path)?)?;
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    refuse_other_kinds(&file.metadata()?)?;
-    Ok(file)
-}
-
-fn refuse_other_kinds(found: &Metadata) -> io::Result<()> {
-    match found.file_type() {
-        kind if kind.is_file() => Ok(()),
-        kind if kind.is_dir() => Err(io::Error::other("it is a directory, not a regular file")),
-        _ => Err(io::Error::other(
-            "it is a pipe, a socket or a device, not a regular file (standard input is read as -)",
-        )),
-    }
-}
-
 /// The files that the agent would read in this directory, or report.
 fn policy_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        if is_policy_file(&entry.file_name()) {
+        if is_policy_file(&entry.file_name()) || is_set_file(&entry.file_name()) {
             files.push(entry.path());
         }
     }

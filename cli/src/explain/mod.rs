@@ -66,6 +66,8 @@ fn split(files: Vec<(String, ParsedFile)>, mut findings: Vec<Finding>) -> (Vec<P
     let mut policies = Vec::new();
     for (_, file) in files {
         findings.extend(file.problems.into_iter().map(Finding::from));
+        let bad_sets = file.sets.into_iter().filter_map(|set| set.result.err());
+        findings.extend(bad_sets.flatten().map(Finding::from));
         for document in file.documents {
             match document.result {
                 Ok(policy) => policies.push(policy),

@@ -362,7 +362,9 @@ fn program_name(revision: &Revision<'_>) -> String {
     let mut hasher = DefaultHasher::new();
     object_digest().hash(&mut hasher);
     match (revision.compiled)(&vec![0; revision.rules.len()]) {
-        Ok(compiled) => (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher),
+        Ok(compiled) => {
+            (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher)
+        }
         Err(message) => message.hash(&mut hasher),
     }
     format!("{PROGRAM_PREFIX}{}_{:016x}", revision.digest, hasher.finish())

@@ -140,6 +140,34 @@ pub enum Error {
         /// The kernel's answer.
         source: crate::links::LinksError,
     },
+    /// The memory of the address sets could not be made.
+    #[error("cannot make the table of address sets with {bytes} bytes of memory: {source}")]
+    AddressTable {
+        /// Its size.
+        bytes: usize,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// Between two changes of address sets, packets that began before the first must have ended.
+    #[error("cannot wait until packets have left the table of address sets: {source}")]
+    GracePeriod {
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// More prefixes than a node may have.
+    #[error(
+        "CapacityExceeded: the address sets of this node would hold {needed} prefixes, and the limit is {limit}: \
+         name fewer or smaller sets in rules; until then the sets stay as they were"
+    )]
+    CapacityExceeded {
+        /// How many there would be.
+        needed: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// The table cannot tell so many combinations of sets apart.
+    #[error(transparent)]
+    AddressClasses(#[from] sluice_prefix_table::live::Refused),
     /// Netlink failed.
     #[error(transparent)]
     Links(#[from] crate::links::LinksError),

@@ -1,6 +1,7 @@
 //! The data plane's edge to the kernel: loads and attaches the XDP programs, reads the kernel back.
 //! It decides nothing: which interface, which mode and which rules is the caller's business.
 
+pub mod address_sets;
 pub mod attachment;
 pub mod bpffs;
 pub mod cleanup;

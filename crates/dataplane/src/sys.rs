@@ -1,6 +1,8 @@
 //! The bpf(2) commands that the product needs and its loader library does not offer: links with the
 //! right flags, guarded updates, and reading links back. One function, one command.
 
+pub(crate) mod maps;
+
 use std::{
     ffi::{CStr, CString},
     io,

@@ -8,13 +8,13 @@ mod failsafe;
 mod fields;
 mod flags;
 mod interfaces;
-mod kind;
+pub(crate) mod kind;
 mod labels;
 mod length;
 mod list;
 mod marks;
 mod matching;
-mod names;
+pub(crate) mod names;
 mod not_implemented;
 mod number;
 mod ports;
@@ -81,7 +81,7 @@ fn without_status(document: &Value) -> Value {
 }
 
 /// By field, with the numbers in paths compared as numbers.
-fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
+pub(crate) fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_cached_key(|finding| {
         let parts = finding.field.split(['.', '[', ']']);
         parts.map(|part| (part.parse::<u64>().ok(), part.to_owned())).collect::<Vec<_>>()

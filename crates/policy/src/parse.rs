@@ -1,20 +1,23 @@
-//! Bytes of a file to checked policies, or to everything that is wrong with them.
+//! Bytes of a file to checked policies and address sets, or to everything that is wrong with them.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::problem::{Finding, Problem, Reason, quote};
-use crate::{Policy, check, yaml};
+use crate::problem::{Finding, Problem, Reason};
+use crate::{CidrSet, Policy, check, cidr_set, is_set_file, yaml};
 
-/// Largest file that is read, in bytes.
-pub const MAX_FILE_BYTES: usize = 1 << 20;
+/// Largest file of documents that is read, in bytes: room for an address set of the most entries that one may
+/// have.
+pub const MAX_FILE_BYTES: usize = 4 << 20;
 
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedFile {
-    /// Its documents in order; none if the file itself cannot be read.
+    /// Its documents in order, but for address sets; none if the file itself cannot be read.
     pub documents: Vec<Document>,
+    /// Its address sets in order.
+    pub sets: Vec<SetDocument>,
     /// What is wrong with the file as a whole.
     pub problems: Vec<Problem>,
 }
@@ -28,16 +31,36 @@ pub struct Document {
     pub result: Result<Policy, Vec<Problem>>,
 }
 
-/// Reads the policies of a file: YAML with any number of documents, or JSON, which is YAML too.
+/// One address set of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetDocument {
+    /// `metadata.name`, if it has one.
+    pub name: Option<String>,
+    /// The set, or everything that is wrong with it.
+    pub result: Result<CidrSet, Vec<Problem>>,
+}
+
+/// Reads the policies and address sets of a file: YAML with any number of documents, or JSON, which is YAML
+/// too. A file whose name says that it is a list of addresses ([`is_set_file`]) is one set.
 #[must_use]
 pub fn parse_file(file: &str, bytes: &[u8]) -> ParsedFile {
+    if Path::new(file).file_name().is_some_and(is_set_file) {
+        return list_of_addresses(file, bytes);
+    }
+    let mut parsed = ParsedFile::default();
     match documents(bytes) {
-        Ok(values) => {
-            let documents = values.iter().map(|value| document(file, value)).collect();
-            ParsedFile { documents, problems: Vec::new() }
-        }
-        Err(finding) => {
-            ParsedFile { documents: Vec::new(), problems: vec![finding.into_problem(file, None)] }
+        Ok(values) => values.iter().for_each(|value| parsed.add(file, value)),
+        Err(finding) => parsed.problems.push(finding.into_problem(file, None)),
+    }
+    parsed
+}
+
+impl ParsedFile {
+    fn add(&mut self, file: &str, value: &Value) {
+        if value["kind"] == "XdpCidrSet" {
+            self.sets.push(set(file, value));
+        } else {
+            self.documents.push(document(file, value));
         }
     }
 }
@@ -53,52 +76,6 @@ pub fn parse_document(file: &str, document: &Value) -> Result<Policy, Vec<Proble
     })
 }
 
-/// Refuses documents whose name is there twice, in one file or in several: which of them would be
-/// in force must not depend on the order of reading.
-pub fn refuse_duplicates(files: &mut [(String, ParsedFile)]) {
-    let mut places: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
-    for (file_index, (_, parsed)) in files.iter().enumerate() {
-        for (document_index, document) in parsed.documents.iter().enumerate() {
-            if let Some(name) = &document.name {
-                places.entry(name.clone()).or_default().push((file_index, document_index));
-            }
-        }
-    }
-    for (name, places) in places.into_iter().filter(|(_, places)| places.len() > 1) {
-        let mut by_file: BTreeMap<String, usize> = BTreeMap::new();
-        for (file_index, _) in &places {
-            *by_file.entry(files[*file_index].0.clone()).or_default() += 1;
-        }
-        for (file_index, document_index) in places {
-            let (file, parsed) = &mut files[file_index];
-            let problem = duplicate(&name, file, &by_file).into_problem(file, Some(&name));
-            match &mut parsed.documents[document_index].result {
-                result @ Ok(_) => *result = Err(vec![problem]),
-                Err(problems) => problems.push(problem),
-            }
-        }
-    }
-}
-
-/// So many files are named that share a name; who has more sees the rest once these are mended.
-const NAMED_FILES: usize = 3;
-
-fn duplicate(name: &str, file: &str, by_file: &BTreeMap<String, usize>) -> Finding {
-    let here = (by_file.get(file) > Some(&1)).then(|| "another document of this file".to_owned());
-    let elsewhere = by_file.keys().filter(|other| *other != file);
-    let mut others: Vec<String> = here.into_iter().chain(elsewhere.take(NAMED_FILES).cloned()).collect();
-    let more = (by_file.len() - 1).saturating_sub(NAMED_FILES);
-    if more > 0 {
-        others.push(format!("{more} more files"));
-    }
-    Finding::new(
-        "metadata.name",
-        Reason::DuplicateName,
-        format!("the name {} is also that of {}", quote(name), others.join(", ")),
-        "Give each policy a name of its own, or remove one of them",
-    )
-}
-
 fn document(file: &str, value: &Value) -> Document {
     Document { name: name_of(value), result: parse_document(file, value) }
 }
@@ -108,6 +85,22 @@ fn name_of(document: &Value) -> Option<String> {
     let is_other_kind = document.get("kind").is_some_and(|kind| kind != "XdpPolicy");
     let name = document.get("metadata")?.get("name")?.as_str()?;
     (!is_other_kind).then(|| name.to_owned())
+}
+
+fn set(file: &str, value: &Value) -> SetDocument {
+    let name = value["metadata"]["name"].as_str().map(str::to_owned);
+    let result = cidr_set::check(file, value).map_err(|findings| {
+        let problem = |finding: Finding| finding.into_problem_of_set(file, name.as_deref());
+        findings.into_iter().map(problem).collect()
+    });
+    SetDocument { name, result }
+}
+
+fn list_of_addresses(file: &str, bytes: &[u8]) -> ParsedFile {
+    let result = cidr_set::from_feed(file, bytes);
+    let result = result.map_err(|finding| vec![finding.into_problem(file, None)]);
+    let set = SetDocument { name: cidr_set::name_of(file).map(str::to_owned), result };
+    ParsedFile { sets: vec![set], ..ParsedFile::default() }
 }
 
 fn documents(bytes: &[u8]) -> Result<Vec<Value>, Finding> {

@@ -1,4 +1,4 @@
-//! What is wrong with a policy, in words that a user can act on. It never says what is only unusual:
+//! What is wrong with a policy or an address set, in words that a user can act on. It never says what is only unusual:
 //! that is a warning of a plan.
 
 use std::fmt;
@@ -64,6 +64,16 @@ reasons! {
     NotUtf8,
     /// The file is not YAML, or not YAML that is safe to read.
     NotYaml,
+    /// A feed is compressed, or no text at all.
+    NotText,
+    /// A feed ends too early.
+    TruncatedFeed,
+    /// A feed has no entry.
+    EmptyFeed,
+    /// A feed has more bad lines than good ones.
+    MostlyRejected,
+    /// Entries of a strict set are bad.
+    EntriesRejected,
     /// `apiVersion` or `kind` are not those of an `XdpPolicy`.
     WrongKind,
     /// A field that must be there is not.
@@ -165,6 +175,14 @@ impl Finding {
             fix.push('.');
         }
         Self { field: field.into(), reason, message: message.into(), fix }
+    }
+
+    /// The name of a set stands in the message: a problem has a place for that of a policy only.
+    pub fn into_problem_of_set(mut self, file: &str, set: Option<&str>) -> Problem {
+        if let Some(set) = set {
+            self.message = format!("in set {}: {}", quote(set), self.message);
+        }
+        self.into_problem(file, None)
     }
 
     pub fn into_problem(self, file: &str, policy: Option<&str>) -> Problem {

@@ -15,10 +15,16 @@ pub(crate) use suggest::value as suggest_value;
 
 use crate::problem::{Finding, Findings, Reason, quote};
 
-/// The schema of a whole document. If it could not be made, it is null, and allows nothing.
-static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
+static POLICY: LazyLock<Value> = LazyLock::new(|| document("XdpPolicy"));
+static CIDR_SET: LazyLock<Value> = LazyLock::new(|| document("XdpCidrSet"));
+
+/// The schema of a whole document. If it could not be made, its spec is null, and allows nothing.
+fn document(kind: &str) -> Value {
     let definitions = serde_json::to_value(sluice_api::custom_resource_definitions()).unwrap_or_default();
-    let spec = &definitions[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    let mut of_kind = definitions.as_array().into_iter().flatten();
+    let definition = of_kind.find(|definition| definition["spec"]["names"]["kind"] == kind);
+    let definition = definition.unwrap_or(&Value::Null);
+    let spec = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     let open = json!({"type": "object", "additionalProperties": true});
     let text = json!({"type": "string"});
     json!({
@@ -37,12 +43,21 @@ static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
             "status": open,
         },
     })
-});
+}
 
-/// Checks a document. What remains of `document` fits the schema, but for what is missing.
+/// Checks a policy. What remains of `document` fits the schema, but for what is missing.
 pub(crate) fn check(document: &mut Value, findings: &mut Findings) {
+    check_against(&POLICY, document, findings);
+}
+
+/// Checks an address set, as [`check`] a policy.
+pub(crate) fn check_cidr_set(document: &mut Value, findings: &mut Findings) {
+    check_against(&CIDR_SET, document, findings);
+}
+
+fn check_against(schema: &Value, document: &mut Value, findings: &mut Findings) {
     let mut walk = Walk { findings };
-    walk.value(document, &At { schema: &DOCUMENT, parent: &Value::Null, path: String::new() });
+    walk.value(document, &At { schema, parent: &Value::Null, path: String::new() });
 }
 
 /// A place in the document.
@@ -186,7 +201,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_document_schema_holds_the_spec_of_the_definition() {
-        assert_eq!(DOCUMENT["properties"]["spec"]["properties"]["rules"]["type"], "array");
+    fn the_document_schemas_hold_the_specs_of_the_definitions() {
+        assert_eq!(POLICY["properties"]["spec"]["properties"]["rules"]["type"], "array");
+        assert_eq!(CIDR_SET["properties"]["spec"]["properties"]["cidrs"]["type"], "array");
     }
 }

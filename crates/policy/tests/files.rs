@@ -62,7 +62,7 @@ fn alias_bomb() -> String {
 #[case::empty(b"".to_vec(), Reason::EmptyFile, "no document")]
 #[case::only_comments(b"# nothing here\n---\n".to_vec(), Reason::EmptyFile, "no document")]
 #[case::ten_megabytes(vec![b'#'; 10 << 20], Reason::FileTooLarge, "10485760 bytes")]
-#[case::one_byte_too_many(vec![b' '; MAX_FILE_BYTES + 1], Reason::FileTooLarge, "1048577 bytes")]
+#[case::one_byte_too_many(vec![b' '; MAX_FILE_BYTES + 1], Reason::FileTooLarge, "4194305 bytes")]
 #[case::not_utf8(b"kind: \xff\xfe".to_vec(), Reason::NotUtf8, "byte 6")]
 #[case::binary(vec![0; 64], Reason::NotYaml, "not valid YAML")]
 #[case::open_bracket(b"kind: [XdpPolicy".to_vec(), Reason::NotYaml, "line")]
@@ -88,7 +88,7 @@ fn files_that_cannot_be_read(#[case] bytes: Vec<u8>, #[case] reason: Reason, #[c
 #[case::list("- a\n", "", Reason::WrongKind)]
 #[case::text("just words\n", "", Reason::WrongKind)]
 #[case::other_kind("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "kind", Reason::WrongKind)]
-#[case::later_kind("apiVersion: sluice.dev/v1alpha1\nkind: XdpCidrSet\n", "kind", Reason::NotImplemented)]
+#[case::later_kind("apiVersion: sluice.dev/v1alpha1\nkind: XdpSocketPool\n", "kind", Reason::NotImplemented)]
 #[case::version("apiVersion: sluice.dev/v1\nkind: XdpPolicy\n", "apiVersion", Reason::WrongKind)]
 fn documents_of_another_kind(#[case] text: &str, #[case] field: &str, #[case] reason: Reason) {
     let parsed = parse_file("p.yaml", text.as_bytes());

@@ -13,6 +13,11 @@ pub(super) fn check(document: &Value) -> Result<(), Finding> {
     if let Some(kind) = document["kind"].as_str().filter(|kind| *kind != "XdpPolicy") {
         return Err(wrong_kind(kind));
     }
+    check_version(document)
+}
+
+/// The version is the same for every kind.
+pub(crate) fn check_version(document: &Value) -> Result<(), Finding> {
     if let Some(version) = document["apiVersion"].as_str().filter(|version| *version != API_VERSION) {
         let message = format!("{} is not {API_VERSION}", quote(version));
         return Err(Finding::new(
@@ -27,7 +32,7 @@ pub(super) fn check(document: &Value) -> Result<(), Finding> {
 
 fn wrong_kind(kind: &str) -> Finding {
     match kind {
-        "XdpCidrSet" | "XdpSocketPool" => Finding::new(
+        "XdpSocketPool" => Finding::new(
             "kind",
             Reason::NotImplemented,
             format!("this release does not read {kind} objects"),

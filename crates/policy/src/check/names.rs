@@ -19,14 +19,19 @@ pub(super) fn policy(path: &str, name: &str) -> Result<String, Finding> {
 }
 
 /// The name of any object of ours: parts as for [`check_rule`], joined by dots.
-pub(super) fn object(path: &str, name: &str) -> Result<String, Finding> {
-    if name.len() <= MAX_OBJECT_NAME && name.split('.').all(is_label) {
+pub(crate) fn object(path: &str, name: &str) -> Result<String, Finding> {
+    if is_object_name(name) {
         return Ok(name.to_owned());
     }
     let fix = format!(
         "Use at most {MAX_OBJECT_NAME} lower-case letters, digits, - and ., with a letter or digit at both ends of each part"
     );
     Err(refuse(path, name, fix))
+}
+
+/// Whether Kubernetes takes it as the name of an object.
+pub(crate) fn is_object_name(name: &str) -> bool {
+    name.len() <= MAX_OBJECT_NAME && name.split('.').all(is_label)
 }
 
 /// A rule's name: what Kubernetes calls a label.

@@ -54,10 +54,16 @@ fn uses<'a>(number: usize, bit: &'a Bit<'_>) -> impl Iterator<Item = (IpNet, Use
 /// By class, the bits that accept its addresses on one side.
 fn vectors(classes: &[Vec<Use>], bits: &[Bit<'_>], source: bool) -> Vec<Vector> {
     let field = if source { Field::Source } else { Field::Destination };
-    let listed = |bit: &Bit<'_>| if source { !bit.accept.sources.is_empty() } else { !bit.accept.destinations.is_empty() };
+    let listed = |bit: &Bit<'_>| {
+        if source { !bit.accept.sources.is_empty() } else { !bit.accept.destinations.is_empty() }
+    };
     // Bits that only reject accept whatever no prefix of theirs holds.
-    let rejecting: Vec<usize> =
-        bits.iter().enumerate().filter(|(_, bit)| bit.reads(field) && !listed(bit)).map(|(number, _)| number).collect();
+    let rejecting: Vec<usize> = bits
+        .iter()
+        .enumerate()
+        .filter(|(_, bit)| bit.reads(field) && !listed(bit))
+        .map(|(number, _)| number)
+        .collect();
     let vector = |uses: &Vec<Use>| {
         let of = |wanted: bool| {
             let of_side = uses.iter().filter(move |(_, on, rejects)| *on == source && *rejects == wanted);
@@ -82,7 +88,8 @@ fn lists(
     for (list, number) in &bindings.lists {
         let mut fill = |side: Side, pick: &dyn Fn(&Bit<'_>) -> Option<SetReference>| {
             let asks = |bit: &Bit<'_>| pick(bit).is_some_and(|reference| reference.names == *list);
-            let vector = bits.iter().enumerate().filter(|(_, bit)| asks(bit)).map(|(number, _)| number).collect();
+            let vector =
+                bits.iter().enumerate().filter(|(_, bit)| asks(bit)).map(|(number, _)| number).collect();
             tables.lists[side as usize][usize::from(*number) % 64] = heap.entry(vector)?;
             Ok(())
         };

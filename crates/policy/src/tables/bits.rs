@@ -35,9 +35,11 @@ pub(super) fn of(rules: &[PlannedRule]) -> Vec<Bit<'_>> {
         let accept = &rule.matcher.fields;
         match &rule.matcher.not {
             None => bits.push(Bit { rule: index, accept, reject: None }),
-            Some(not) => bits.extend(
-                rejectable(not).map(|field| Bit { rule: index, accept, reject: Some((field, not)) }),
-            ),
+            Some(not) => bits.extend(rejectable(not).map(|field| Bit {
+                rule: index,
+                accept,
+                reject: Some((field, not)),
+            })),
         }
     }
     bits

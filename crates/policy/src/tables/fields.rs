@@ -53,7 +53,8 @@ fn by_value(
     heap: &mut Heap,
     fits: impl Fn(&Fields, usize) -> bool,
 ) -> Result<(), DoesNotFit> {
-    let readers: Vec<(usize, &Bit<'_>)> = bits.iter().enumerate().filter(|(_, bit)| bit.reads(field)).collect();
+    let readers: Vec<(usize, &Bit<'_>)> =
+        bits.iter().enumerate().filter(|(_, bit)| bit.reads(field)).collect();
     if readers.is_empty() {
         return Ok(());
     }
@@ -62,7 +63,8 @@ fn by_value(
             let accepts = !super::bits::reads(bit.accept, field) || fits(bit.accept, value);
             accepts && bit.rejects(field).is_none_or(|not| !fits(not, value))
         };
-        let vector: Vector = readers.iter().filter(|(_, bit)| accepts(bit)).map(|(number, _)| *number).collect();
+        let vector: Vector =
+            readers.iter().filter(|(_, bit)| accepts(bit)).map(|(number, _)| *number).collect();
         *entry = heap.number(vector)?;
     }
     Ok(())
@@ -102,7 +104,8 @@ fn frames(tables: &mut Tables, bits: &[Bit<'_>], heap: &mut Heap) -> Result<(), 
         let shown = shown(index);
         let accepts = |bit: &Bit<'_>| {
             // Each of the three that is asked for must be known and fit; any of them rejects by being known and not fitting.
-            let accepts = fits(bit.accept, &shown).into_iter().all(|fit| fit.is_none_or(|fit| fit == Some(true)));
+            let accepts =
+                fits(bit.accept, &shown).into_iter().all(|fit| fit.is_none_or(|fit| fit == Some(true)));
             let rejects = |not: &Fields| fits(not, &shown).into_iter().any(|fit| fit == Some(Some(false)));
             accepts && bit.rejects(Field::Frame).is_none_or(rejects)
         };

@@ -45,7 +45,8 @@ impl Heap {
 
     /// Entries with numbers that follow each other; the first one's.
     pub(super) fn row(&mut self, vectors: &[Vector]) -> Result<u32, DoesNotFit> {
-        let entries: Result<Vec<Entry>, DoesNotFit> = vectors.iter().map(|vector| self.entry(*vector)).collect();
+        let entries: Result<Vec<Entry>, DoesNotFit> =
+            vectors.iter().map(|vector| self.entry(*vector)).collect();
         let first = self.entries.len();
         for entry in entries? {
             self.push(entry)?;

@@ -66,7 +66,8 @@ pub(crate) fn build(rules: &[PlannedRule], bindings: &Bindings) -> Result<Compil
     let mut heap = Heap::default();
     add_rules(&mut tables, rules, &bits, bindings)?;
     for field in fields::ALL {
-        let wild: Vector = bits.iter().enumerate().filter(|(_, bit)| !bit.reads(field)).map(|(number, _)| number).collect();
+        let wild: Vector =
+            bits.iter().enumerate().filter(|(_, bit)| !bit.reads(field)).map(|(number, _)| number).collect();
         if bits.iter().any(|bit| bit.reads(field)) {
             tables.fields |= field.bit();
         }

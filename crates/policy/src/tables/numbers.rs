@@ -25,9 +25,8 @@ pub(super) fn fill(tables: &mut Tables, bits: &[Bit<'_>], heap: &mut Heap) -> Re
         fields.length.iter().map(|range| (range.first, range.last)).collect()
     })?;
     // A length above 65535 is known and in no range: those accept it that only reject ranges.
-    let beyond = bits.iter().enumerate().filter(|(_, bit)| {
-        bit.reads(Field::Length) && bit.accept.length.is_none()
-    });
+    let beyond =
+        bits.iter().enumerate().filter(|(_, bit)| bit.reads(Field::Length) && bit.accept.length.is_none());
     tables.length_beyond = u32::from(heap.number(beyond.map(|(number, _)| number).collect())?);
     Ok(())
 }
@@ -39,8 +38,9 @@ fn icmp(fields: &Fields) -> Ranges {
         let value = |kind: u8, code: u8| u16::from_be_bytes([kind, code]);
         match range.code {
             None => ranges.push((value(range.first_type, 0), value(range.last_type, u8::MAX))),
-            Some(code) => ranges
-                .extend((range.first_type..=range.last_type).map(|kind| (value(kind, code), value(kind, code)))),
+            Some(code) => ranges.extend(
+                (range.first_type..=range.last_type).map(|kind| (value(kind, code), value(kind, code))),
+            ),
         }
     }
     ranges
@@ -90,7 +90,8 @@ fn count(runs: &mut Runs) {
 
 /// The values that a bit accepts, as ranges that neither overlap nor touch, in order.
 fn accepted(bit: &Bit<'_>, field: Field, ranges: &dyn Fn(&Fields) -> Ranges) -> Ranges {
-    let wanted = if super::bits::reads(bit.accept, field) { joined(ranges(bit.accept)) } else { vec![(0, u16::MAX)] };
+    let wanted =
+        if super::bits::reads(bit.accept, field) { joined(ranges(bit.accept)) } else { vec![(0, u16::MAX)] };
     let Some(not) = bit.rejects(field) else { return wanted };
     let mut rest = wanted;
     for (first, last) in joined(ranges(not)) {
