@@ -5,7 +5,6 @@
 mod apply;
 mod bad_input;
 mod cleanup;
-mod differential;
 mod foreign;
 mod harness;
 mod idle;
