@@ -128,7 +128,7 @@ impl<'a> Judges<'a> {
             let said = self.reference(frame, &mut expected);
             let (program, is_changed) = (self.said(&output), output.packet != *frame);
             if said != program || counted != expected || is_changed {
-                let mut message = format!("frame {index}, {} bytes: {}\n", frame.len(), hex(frame));
+                let mut message = String::new();
                 let packet = self.tampering.packet(dissect(frame));
                 writeln!(message, "read as: {packet:?}").unwrap();
                 writeln!(message, "reference: {said:?}\nprogram:   {program:?}").unwrap();
@@ -136,6 +136,7 @@ impl<'a> Judges<'a> {
                 if is_changed {
                     writeln!(message, "the program has changed the packet").unwrap();
                 }
+                writeln!(message, "frame {index}, {} bytes: {}", frame.len(), hex(frame)).unwrap();
                 return Disagreement { frame: index, message };
             }
         }

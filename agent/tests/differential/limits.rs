@@ -155,3 +155,17 @@ fn pol_14_what_shares_a_source_prefix_shares_a_bucket() {
     assert_eq!(counters.rules[usize::from(bindings.slots["p/per-source#exceeded"])].packets, 2);
     assert_eq!(counters.outcomes[Outcome::DropRateLimit as usize].packets, 2);
 }
+
+#[test]
+fn a_frame_without_a_source_has_no_bucket_and_is_never_dropped() {
+    if !can_load() {
+        return;
+    }
+    let mut rule = per_source(1);
+    rule["match"] = json!({"vlan": {"ids": [7]}});
+    let (instance, bindings) = load_small(&plan(&json!([rule]), None));
+    let other = Frame::ethernet([2; 6], [2; 6]).vlan(7).ethertype(0x1234).pad_to(60).build();
+    (0..10).for_each(|_| assert_eq!(instance.run(&other, 1).unwrap().action, XDP_PASS));
+    let counters = instance.counters().unwrap();
+    assert_eq!(counters.rules[usize::from(bindings.slots["p/per-source"])].packets, 10);
+}
