@@ -1,8 +1,6 @@
 //! Attaching where nothing of ours runs yet: the modes in their order, each by name, and what the
 //! interface answered. The mode that is then in force is read back from the kernel.
 
-use std::collections::BTreeMap;
-
 use rustix::io::Errno;
 use sluice_dataplane::{
     AttachMode, Error,
@@ -14,7 +12,7 @@ use sluice_dataplane::{
 };
 use sluice_policy::{Bindings, InterfacePlan, LinkFacts, PlannedRule, attach};
 
-use crate::facts;
+use crate::{address_sets::Binding, facts};
 
 /// Answers that may be another one in a moment, though no fact of the link has changed.
 const TRANSIENT: [Errno; 8] = [
@@ -51,12 +49,18 @@ pub struct Refused {
 }
 
 /// Tries the modes that `plan` asks for.
-pub fn attempt(pins: &PinFolder, plan: &InterfacePlan, facts: &LinkFacts) -> Result<Attempted, Error> {
+pub fn attempt(
+    pins: &PinFolder,
+    plan: &InterfacePlan,
+    binding: &Binding,
+    facts: &LinkFacts,
+) -> Result<Attempted, Error> {
     let attempts = attach::attempts(plan.mode, facts);
     let certain = |refusal| Refused { refusal, transient: false };
     let mut better = attempts.skipped.into_iter().next_back().map(certain);
     for mode in attempts.order.into_iter().map(facts::to_attach) {
-        let created = with_revision(plan, |revision| Attachment::create(pins, plan.ifindex, mode, revision));
+        let created =
+            with_revision(plan, binding, |revision| Attachment::create(pins, plan.ifindex, mode, revision));
         match created {
             Ok(attachment) => return Ok(Attempted::Attached { attachment, refused: better }),
             Err(error) => better = Some(refused(&error, mode, facts).ok_or(error)?),
@@ -73,15 +77,21 @@ pub fn refused(error: &Error, mode: AttachMode, facts: &LinkFacts) -> Option<Ref
 }
 
 /// Hands `plan` to the data plane.
-pub fn with_revision<T>(plan: &InterfacePlan, act: impl FnOnce(&Revision<'_>) -> T) -> T {
+pub fn with_revision<T>(plan: &InterfacePlan, binding: &Binding, act: impl FnOnce(&Revision<'_>) -> T) -> T {
     let names = plan.counter_names();
     let compiled = |slots: &[u16]| {
         let slots = names.iter().cloned().zip(slots.iter().copied()).collect();
-        let compiled = plan.compiled(&Bindings { slots, lists: BTreeMap::new() });
+        let compiled = plan.compiled(&Bindings { slots, lists: binding.lists.clone() });
         let compiled = compiled.map_err(|refused| format!("more than {} {}", refused.most, refused.what))?;
         Ok(Compiled { tables: compiled.tables, prefixes: compiled.prefixes })
     };
-    act(&Revision { digest: &plan.digest(), rules: &names, compiled: &compiled, sources: plan.sources(), live: None })
+    act(&Revision {
+        digest: &plan.digest(),
+        rules: &names,
+        compiled: &compiled,
+        sources: plan.sources(),
+        live: binding.live.as_deref(),
+    })
 }
 
 /// The name under which a rule counts.

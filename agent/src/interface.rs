@@ -13,6 +13,7 @@ use sluice_policy::{InterfacePlan, LinkFacts, Mode};
 use tracing::{info, warn};
 
 use crate::{
+    address_sets::Binding,
     answers::{Answer, Answers},
     attempt::{Attempted, Foreign, Refused, attempt, refused, with_revision},
     facts,
@@ -55,6 +56,8 @@ pub struct Context<'a> {
     pub netlink: &'a Netlink,
     /// What interfaces answered.
     pub answers: &'a mut Answers,
+    /// How the rules refer to address sets.
+    pub binding: &'a Binding,
     /// What made us look.
     pub cause: Cause,
 }
@@ -172,7 +175,7 @@ impl Interface {
         }
         let Some(attachment) = &mut self.attachment else { return Ok(()) };
         attachment.pin_again()?;
-        let result = with_revision(&plan, |revision| {
+        let result = with_revision(&plan, context.binding, |revision| {
             let runs_already = attachment.runs(revision);
             attachment.swap(revision).map(|()| runs_already)
         });
@@ -197,7 +200,8 @@ impl Interface {
         to: AttachMode,
     ) -> Result<(), Error> {
         let Some(attachment) = &mut self.attachment else { return Ok(()) };
-        let result = with_revision(&plan, |revision| attachment.change_mode(from, to, revision));
+        let result =
+            with_revision(&plan, context.binding, |revision| attachment.change_mode(from, to, revision));
         let refused = match result {
             Ok(()) => None,
             Err(error) => {
@@ -237,7 +241,7 @@ impl Interface {
         }
         self.foreign = self.link.as_ref().and_then(Foreign::on);
         if self.foreign.is_none() {
-            match attempt(context.pins, &plan, facts)? {
+            match attempt(context.pins, &plan, context.binding, facts)? {
                 Attempted::Attached { attachment, refused } => {
                     self.attachment = Some(attachment);
                     self.in_force = Some(plan.clone());

@@ -1,6 +1,7 @@
 //! `sluice-agent`: the one process on a node that programs the kernel or holds node state.
 #![forbid(unsafe_code)]
 
+mod address_sets;
 mod answers;
 mod arguments;
 mod attempt;
@@ -14,6 +15,7 @@ mod preflight;
 mod proof;
 mod report;
 mod service;
+mod set_status;
 mod step;
 
 use std::{

@@ -16,6 +16,7 @@ use sluice_policy::{InterfacePlan, LinkFacts, Node as PolicyNode, NodePlan, comp
 use tracing::{info, warn};
 
 use crate::{
+    address_sets::{AddressSets, Binding},
     answers::Answers,
     facts,
     interface::{Context, Interface},
@@ -37,6 +38,8 @@ pub struct Node {
     pub interfaces: BTreeMap<u32, Interface>,
     /// What the policy directory last gave.
     pub snapshot: Snapshot,
+    /// The address sets that rules read.
+    pub address_sets: AddressSets,
     /// What was last compiled.
     pub plan: NodePlan,
     problem: Option<String>,
@@ -62,12 +65,14 @@ impl Node {
             }
             interfaces.insert(ifindex, Interface::adopted(adopted));
         }
+        let address_sets = AddressSets::open(&pins)?;
         Ok(Self {
             pins,
             netlink,
             answers: Answers::open(state_dir),
             interfaces,
             snapshot: Snapshot::default(),
+            address_sets,
             plan: NodePlan::default(),
             problem: None,
             retry: None,
@@ -102,8 +107,11 @@ impl Node {
     async fn bring_to(&mut self, links: &[Link], cause: Cause) {
         let facts: BTreeMap<u32, LinkFacts> =
             links.iter().map(|link| (link.ifindex, facts::of(link, links))).collect();
-        let node = PolicyNode { links: facts.values().cloned().collect(), ..PolicyNode::default() };
+        let mut node = PolicyNode { links: facts.values().cloned().collect(), ..PolicyNode::default() };
+        node.sets = self.address_sets.facts(&self.snapshot.sets, &node.facts);
         self.plan = compile(&self.snapshot.policies, &node);
+        // New lists come before the programs that read them, and old ones go after them.
+        self.bring_address_sets();
         self.see(links, cause);
         self.take_off_unwanted(links);
         self.answers.retain(|ifindex| facts.contains_key(&ifindex));
@@ -112,6 +120,16 @@ impl Node {
                 self.ensure(plan, facts, links, cause).await;
             }
         }
+        self.bring_address_sets();
+    }
+
+    /// Brings the table of address sets to what they hold now, for the lists that rules read or shall read.
+    fn bring_address_sets(&mut self) {
+        let in_force = self.interfaces.values().filter_map(|interface| interface.in_force.as_ref());
+        let mut lists: BTreeSet<Vec<String>> = in_force.flat_map(InterfacePlan::lists).collect();
+        lists.extend(self.plan.lists.iter().cloned());
+        // Large sets take a while, in which others get their turn.
+        tokio::task::block_in_place(|| self.address_sets.bring_to(&self.snapshot.sets, &lists));
     }
 
     fn see(&mut self, links: &[Link], cause: Cause) {
@@ -129,9 +147,10 @@ impl Node {
         if !self.make_way(&plan, facts, links, cause) {
             return;
         }
+        let Some(binding) = self.bind(&plan) else { return };
         let Some(interface) = self.interfaces.get_mut(&plan.ifindex) else { return };
-        let mut context =
-            Context { pins: &self.pins, netlink: &self.netlink, answers: &mut self.answers, cause };
+        let (pins, netlink, answers) = (&self.pins, &self.netlink, &mut self.answers);
+        let mut context = Context { pins, netlink, answers, binding: &binding, cause };
         interface.ensure(&mut context, plan, facts).await;
     }
 
@@ -155,6 +174,18 @@ impl Node {
             return step == Step::Attach || self.hold(plan);
         }
         above.iter().all(|ifindex| self.take_off(*ifindex))
+    }
+
+    /// Without all of its lists a program would judge wrongly: then what runs stays.
+    fn bind(&mut self, plan: &InterfacePlan) -> Option<Binding> {
+        let binding = self.address_sets.binding(plan);
+        let interface = self.interfaces.get_mut(&plan.ifindex)?;
+        binding
+            .map_err(|problem| {
+                interface.wanted = Some(plan.clone());
+                interface.failure = Some(problem);
+            })
+            .ok()
     }
 
     fn hold(&mut self, plan: &InterfacePlan) -> bool {
@@ -243,7 +274,8 @@ impl Node {
             let transient = self.answers.get(*ifindex).is_some_and(|answer| answer.transient);
             interface.failure.is_some() || (interface.attachment.is_none() && transient)
         };
-        self.problem.is_some() || self.interfaces.iter().any(unsettled)
+        let unsettled_sets = !self.address_sets.is_settled();
+        self.problem.is_some() || unsettled_sets || self.interfaces.iter().any(unsettled)
     }
 }
 

@@ -122,7 +122,8 @@ fn log_new_problems(before: &Snapshot, now: &Snapshot) {
 }
 
 fn all_problems(snapshot: &Snapshot) -> impl Iterator<Item = &Problem> {
-    snapshot.files.iter().flat_map(|file| &file.problems)
+    let files = snapshot.files.iter();
+    files.flat_map(|file| file.problems.iter().chain(file.of_sets.iter().map(|(_, problem)| problem)))
 }
 
 /// Never, where there is no deadline.

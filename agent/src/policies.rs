@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use sluice_ipc::v1alpha1::{self as ipc, PolicyState};
-use sluice_policy::{PolicyReport, Problem};
+use sluice_policy::{Policy, PolicyReport, Problem, Reason};
 
-use crate::{interface::Interface, node::Node};
+use crate::{
+    interface::Interface,
+    node::Node,
+    policy_directory::{Kept, named},
+};
 
 /// The status of every policy that is in force or was refused.
 pub fn report(node: &Node) -> Vec<ipc::PolicyStatus> {
@@ -24,6 +28,7 @@ pub fn report(node: &Node) -> Vec<ipc::PolicyStatus> {
             status.interfaces = programmed(node, &report.name);
             status.warnings = warnings(report);
         }
+        status.warnings.extend(sets_gone(node, policy));
         all.push(status);
     }
     all.extend(problems.into_iter().map(refused));
@@ -81,6 +86,21 @@ fn warnings(report: &PolicyReport) -> Vec<ipc::Warning> {
     warnings.chain(conflicts).map(one).collect()
 }
 
+/// Sets that the policy names and that are in force from memory only.
+fn sets_gone<'a>(node: &'a Node, policy: &'a Policy) -> impl Iterator<Item = ipc::Warning> + 'a {
+    let named = named(policy);
+    let gone = node.snapshot.sets.iter().filter(|known| known.kept == Some(Kept::Gone));
+    gone.filter_map(move |known| {
+        let (name, entries) = (&known.set.name, known.set.prefixes.len());
+        let rule = named.get(name.as_str())?;
+        let message = format!(
+            "rule {rule} names {name}, which is no longer there: its last content ({entries} entries) stays in force. \
+             Put the set back, or take it out of the rule."
+        );
+        Some(ipc::Warning { reason: Reason::CidrSetNotFound.as_str().to_owned(), message })
+    })
+}
+
 /// Problems under the policy that they keep from being read; under no name where the file has none.
 fn problems_by_policy(node: &Node) -> BTreeMap<String, Vec<ipc::Problem>> {
     let mut by_policy: BTreeMap<String, Vec<ipc::Problem>> = BTreeMap::new();
@@ -102,7 +122,8 @@ fn names(node: &Node, problem: &Problem) -> Vec<String> {
     if names.is_empty() { vec![String::new()] } else { names }
 }
 
-fn to_ipc(problem: &Problem) -> ipc::Problem {
+/// The problem as it is sent.
+pub fn to_ipc(problem: &Problem) -> ipc::Problem {
     ipc::Problem {
         file: problem.file.clone(),
         policy: problem.policy.clone().unwrap_or_default(),

@@ -11,7 +11,7 @@ use crate::{
     attempt::{Foreign, rule_name},
     interface::Interface,
     node::Node,
-    policies,
+    policies, set_status,
 };
 
 /// One reading of everything.
@@ -23,6 +23,10 @@ pub struct Report {
     pub policies: Vec<ipc::PolicyStatus>,
     /// By interface that a policy wants, or that carries a program of ours.
     pub interfaces: Vec<ipc::InterfaceStatus>,
+    /// By address set.
+    pub sets: Vec<ipc::AddressSetStatus>,
+    /// The table that holds those which rules read.
+    pub table: ipc::AddressTableStatus,
     /// Selected and left alone.
     pub skipped: Vec<ipc::SkippedInterface>,
     /// What rates are computed from, by interface index.
@@ -49,6 +53,8 @@ impl Report {
             problems: node.problems(),
             policies: policies::report(node),
             interfaces: Vec::new(),
+            sets: set_status::report(node),
+            table: set_status::table(node),
             skipped: skipped(node),
             samples: BTreeMap::new(),
         };

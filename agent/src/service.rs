@@ -69,6 +69,8 @@ impl Agent for Service {
             policies: report.policies,
             interfaces: report.interfaces,
             skipped: report.skipped,
+            sets: report.sets,
+            address_table: Some(report.table),
         }))
     }
 }

@@ -1,8 +1,9 @@
 //! Answers of an agent, made by hand, that the snapshot tests of all renderings share.
 
 use sluice_ipc::v1alpha1::{
-    AgentStatus, ForeignProgram, InterfaceStatus, MalformedCounter, OutcomeCounter, PolicyState,
-    PolicyStatus, Problem, RuleCounter, SkippedInterface, StatusReply, Warning,
+    AddressSetState, AddressSetStatus, AddressTableStatus, AgentStatus, ForeignProgram, InterfaceStatus,
+    MalformedCounter, OutcomeCounter, PolicyState, PolicyStatus, Problem, RejectedEntry, RuleCounter,
+    SkippedInterface, StatusReply, Warning,
 };
 
 /// When the samples are looked at.
@@ -214,6 +215,12 @@ pub fn busy() -> StatusReply {
         policies,
         interfaces: vec![native(), generic(), foreign(), bypassed()],
         skipped: skipped(),
+        sets: sets(),
+        address_table: Some(AddressTableStatus {
+            prefixes: 50_004,
+            bytes_used: 1_906_700,
+            bytes_allocated: 6_684_672,
+        }),
     }
 }
 
@@ -226,7 +233,42 @@ pub fn long_names() -> StatusReply {
         policies: vec![long, in_force()],
         interfaces: vec![huge(), native()],
         skipped: vec![],
+        ..StatusReply::default()
     }
+}
+
+fn sets() -> Vec<AddressSetStatus> {
+    let set = |name: &str, state: AddressSetState, entries| AddressSetStatus {
+        name: name.into(),
+        file: format!("{name}.cidrs"),
+        state: state.into(),
+        entries,
+        ..AddressSetStatus::default()
+    };
+    let entry = RejectedEntry {
+        place: "line 7".into(),
+        text: "10.0.0.1/8".into(),
+        reason: "HostBitsSet".into(),
+        message: "bits behind the prefix length are set; write 10.0.0.0/8 or 10.0.0.1/32".into(),
+    };
+    let not_loaded = "CapacityExceeded: the address sets of this node would hold 2000001 prefixes, and the limit is 2000000";
+    vec![
+        AddressSetStatus {
+            duplicates: 3,
+            rejected: 12,
+            first_rejected: vec![entry],
+            ..set("big", AddressSetState::Loaded, 50_000)
+        },
+        set("drop-list", AddressSetState::Gone, 4),
+        AddressSetStatus {
+            problems: vec![problem("feed.cidrs", "", "EmptyFeed", "the feed has no entry")],
+            ..set("feed", AddressSetState::LastGood, 2)
+        },
+        AddressSetStatus {
+            not_loaded_because: not_loaded.into(),
+            ..set("more", AddressSetState::NotLoaded, 2_000_000)
+        },
+    ]
 }
 
 fn problem(file: &str, field: &str, reason: &str, message: &str) -> Problem {

@@ -49,6 +49,11 @@ fn a_later_fragment() {
 }
 
 #[test]
+fn a_packet_that_is_steered() {
+    assert_snapshot!(packet("udp 192.0.2.1:5060 > 198.51.100.20:5060"));
+}
+
+#[test]
 fn every_rule() {
     let words = [POLICY, "--all", "--packet", "udp 192.0.2.1:4000 > 198.51.100.20:9"];
     assert_snapshot!(explain(&words).1);

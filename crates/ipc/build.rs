@@ -15,6 +15,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             format!("{PACKAGE}.PolicyStatus.state"),
             "#[serde(serialize_with = \"crate::state::serialize\")]",
         )
+        .field_attribute(
+            format!("{PACKAGE}.AddressSetStatus.state"),
+            "#[serde(serialize_with = \"crate::state::serialize_set\")]",
+        )
         .compile_fds(descriptors)?;
     Ok(())
 }

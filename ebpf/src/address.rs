@@ -2,9 +2,7 @@
 //! prefixes apart. `sluice_ebpf_common::prefixes` has the layout. A page that is not there cannot be asked for
 //! by a table that was built right; it reads as class 0.
 
-use sluice_ebpf_common::prefixes::{
-    PAGE, SLOT_CLASS, SLOT_COMPARE, SLOT_KIND, SLOT_NODE, UNIT, fixed, live,
-};
+use sluice_ebpf_common::prefixes::{PAGE, SLOT_CLASS, SLOT_COMPARE, SLOT_KIND, SLOT_NODE, UNIT, fixed, live};
 
 /// Bytes of a node before its exception slots, and where its default slot lies.
 const NODE_SLOTS: usize = 40;
@@ -34,19 +32,48 @@ impl Page {
     }
 }
 
-/// An address as a number, most significant half first.
+/// An address as a number, most significant half first. An IPv4 address fills the lower 32 bits of `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
-    high: u64,
-    low: u64,
+    /// The first 64 bits.
+    pub high: u64,
+    /// The last 64 bits.
+    pub low: u64,
 }
 
 impl Address {
+    /// Of the words of an address in memory order.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(version: u8, words: &[u32; 4]) -> Self {
+        if version == 4 { Self::v4(words[0]) } else { Self::v6(words) }
+    }
+
+    /// Of an IPv4 address in memory order.
+    #[inline(always)]
+    #[must_use]
+    pub fn v4(word: u32) -> Self {
+        Self { high: u64::from(u32::from_be(word)), low: 0 }
+    }
+
+    /// The words in memory order.
+    #[inline(always)]
+    #[must_use]
+    pub fn words(self, version: u8) -> [u32; 4] {
+        if version == 4 {
+            return [(self.high as u32).to_be(), 0, 0, 0];
+        }
+        let halves = |half: u64| [((half >> 32) as u32).to_be(), (half as u32).to_be()];
+        let ([one, two], [three, four]) = (halves(self.high), halves(self.low));
+        [one, two, three, four]
+    }
+
     /// Of the four words of an IPv6 address in memory order.
     #[inline(always)]
     #[must_use]
     pub fn v6(words: &[u32; 4]) -> Self {
-        let half = |upper: u32, lower: u32| u64::from(u32::from_be(upper)) << 32 | u64::from(u32::from_be(lower));
+        let half =
+            |upper: u32, lower: u32| u64::from(u32::from_be(upper)) << 32 | u64::from(u32::from_be(lower));
         Self { high: half(words[0], words[1]), low: half(words[2], words[3]) }
     }
 
@@ -60,15 +87,14 @@ impl Address {
 /// The class of an address in a table that never changes. The lookups are functions of their own, for source and
 /// destination and for the sake of the stack.
 #[inline(never)]
-pub fn fixed_class<P: Pages>(pages: &P, version: u8, words: &[u32; 4]) -> u32 {
+pub fn fixed_class<P: Pages>(pages: &P, version: u8, high: u64, low: u64) -> u32 {
     if version == 4 {
-        let address = u32::from_be(words[0]);
+        let address = high as u32;
         let slot = read::<P, u32>(pages, fixed::ROOT_V4 + (address >> 16) as usize * 4);
         class_v4(pages, slot, address)
     } else {
-        let address = Address::v6(words);
-        let slot = read::<P, u32>(pages, fixed::ROOT_V6 + (address.high >> 48) as usize * 4);
-        class_v6(pages, slot, address.high, address.low)
+        let slot = read::<P, u32>(pages, fixed::ROOT_V6 + (high >> 48) as usize * 4);
+        class_v6(pages, slot, high, low)
     }
 }
 
@@ -80,17 +106,16 @@ pub fn live_version<P: Pages>(pages: &P) -> u32 {
 
 /// The lists that hold an address, one bit each.
 #[inline(never)]
-pub fn live_lists<P: Pages>(pages: &P, in_force: u32, version: u8, words: &[u32; 4]) -> u64 {
+pub fn live_lists<P: Pages>(pages: &P, in_force: u32, version: u8, high: u64, low: u64) -> u64 {
     // The half of each pair that is in force; the mask tells the verifier the bounds.
     let shift = (in_force & 1) * 32;
     let class = if version == 4 {
-        let address = u32::from_be(words[0]);
+        let address = high as u32;
         let pair = read::<P, u64>(pages, live::ROOT_V4 + (address >> 16) as usize * 8);
         class_v4(pages, (pair >> shift) as u32, address)
     } else {
-        let address = Address::v6(words);
-        let pair = read::<P, u64>(pages, live::ROOT_V6 + (address.high >> 48) as usize * 8);
-        class_v6(pages, (pair >> shift) as u32, address.high, address.low)
+        let pair = read::<P, u64>(pages, live::ROOT_V6 + (high >> 48) as usize * 8);
+        class_v6(pages, (pair >> shift) as u32, high, low)
     };
     if class == 0 { 0 } else { read::<P, u64>(pages, live::CLASSES + (class as usize & 0xffff) * 8) }
 }

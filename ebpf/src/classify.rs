@@ -7,7 +7,7 @@ use sluice_ebpf_common::{
 };
 
 use crate::{
-    address::{fixed_class, live_lists, live_version},
+    address::{Address, fixed_class, live_lists, live_version},
     flow::{Flow, Fragment},
     walk::Environment,
 };
@@ -47,7 +47,8 @@ pub fn accept<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, acc
         accepted.source_port = flow.source_port.map_or(NONE, |port| run(&tables.source_port, port));
     }
     if uses(Field::DestinationPort) {
-        accepted.destination_port = flow.destination_port.map_or(NONE, |port| run(&tables.destination_port, port));
+        accepted.destination_port =
+            flow.destination_port.map_or(NONE, |port| run(&tables.destination_port, port));
     }
     if uses(Field::TcpFlags) {
         accepted.tcp_flags = flow.tcp_flags.map_or(NONE, |flags| tables.tcp_flags[usize::from(flags)]);
@@ -86,18 +87,20 @@ fn addresses<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, acce
     if uses(Field::Source)
         && let Some(source) = &flow.source
     {
-        accepted.source = class_entry(tables.source_classes, fixed_class(environment.fixed(), version, source));
+        accepted.source = class_entry(tables.source_classes, class_of(environment, version, source));
     }
     if uses(Field::Destination)
         && let Some(destination) = &flow.destination
     {
-        accepted.destination = class_entry(tables.destination_classes, fixed_class(environment.fixed(), version, destination));
+        accepted.destination =
+            class_entry(tables.destination_classes, class_of(environment, version, destination));
     }
-    sets(tables, flow, environment, version);
+    let address = |words: &Option<[u32; 4]>| words.as_ref().map(|words| Address::new(version, words));
+    sets(tables, address(&flow.source), address(&flow.destination), environment, version);
 }
 
 /// Fields that read address sets, each with the side that it takes of the lists.
-const SETS: [(Field, Side); SIDES] = [
+pub(crate) const SETS: [(Field, Side); SIDES] = [
     (Field::SourceSet, Side::Source),
     (Field::DestinationSet, Side::Destination),
     (Field::SourceNotSet, Side::NotSource),
@@ -105,19 +108,28 @@ const SETS: [(Field, Side); SIDES] = [
 ];
 
 #[inline(always)]
-fn sets<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, version: u8) {
+pub(crate) fn sets<E: Environment>(
+    tables: &Tables,
+    source: Option<Address>,
+    destination: Option<Address>,
+    environment: &E,
+    version: u8,
+) {
     let uses = |field: Field| tables.fields & field.bit() != 0;
     if SETS.iter().all(|(field, _)| !uses(*field)) {
         return;
     }
     let in_force = live_version(environment.live());
     if uses(Field::SourceSet) || uses(Field::SourceNotSet) {
-        let lists = flow.source.as_ref().map_or(0, |words| live_lists(environment.live(), in_force, version, words));
+        let lists = source.map_or(0, |address| {
+            live_lists(environment.live(), in_force, version, address.high, address.low)
+        });
         merge_used(tables, environment, lists, &[SETS[0], SETS[2]]);
     }
     if uses(Field::DestinationSet) || uses(Field::DestinationNotSet) {
-        let lists =
-            flow.destination.as_ref().map_or(0, |words| live_lists(environment.live(), in_force, version, words));
+        let lists = destination.map_or(0, |address| {
+            live_lists(environment.live(), in_force, version, address.high, address.low)
+        });
         merge_used(tables, environment, lists, &[SETS[1], SETS[3]]);
     }
 }
@@ -129,6 +141,12 @@ fn merge_used<E: Environment>(tables: &Tables, environment: &E, lists: u64, side
             merge(tables, environment, *side, lists);
         }
     }
+}
+
+#[inline(always)]
+fn class_of<E: Environment>(environment: &E, version: u8, words: &[u32; 4]) -> u32 {
+    let address = Address::new(version, words);
+    fixed_class(environment.fixed(), version, address.high, address.low)
 }
 
 #[inline(always)]
@@ -144,7 +162,7 @@ fn frame_index(flow: &Flow) -> u8 {
 
 /// The entry of the run that `value` falls into.
 #[inline(always)]
-fn run(runs: &Runs, value: u16) -> u16 {
+pub(crate) fn run(runs: &Runs, value: u16) -> u16 {
     let word = usize::from(value >> 6);
     // The bits up to the value's own, which are never none: a start at the value itself counts.
     let up_to = u64::MAX >> (63 - (value & 63));
@@ -183,38 +201,12 @@ impl Accepted {
         length: 0,
     };
 
-    /// The lowest bit from `from` on that every field accepts; [`MAX_BITS`] if there is none. It is a function of its own
-    /// for the sake of the stack, and gives a number since the verifier takes no larger value from one.
+    /// Finds the rules that match, and the first of them. It is a function of its own for the sake of the stack, and gives
+    /// a number since the verifier takes no larger value from one.
     #[inline(never)]
     #[must_use]
-    pub fn first(&self, tables: &Tables, merged: &[Merged; SIDES], from: usize) -> usize {
-        if from >= MAX_BITS {
-            return MAX_BITS;
-        }
-        let begin = from / 64;
-        if from & 63 != 0 {
-            let bits = self.word(tables, merged, begin) & u64::MAX << (from & 63);
-            if bits != 0 {
-                return begin * 64 + bits.trailing_zeros() as usize;
-            }
-        }
-        // All words from `begin` on, or behind it.
-        let mut candidates = self.summary(tables, merged) & (u32::MAX - u32::from(from & 63 != 0)) << begin;
-        // The bound is for the verifier, which does not see that a bit goes each time.
-        for _ in 0..core::hint::black_box(WORDS) {
-            if candidates == 0 {
-                return MAX_BITS;
-            }
-            // Hidden, or the compiler would keep on the stack what it knows of each field from turn to turn.
-            let tables = core::hint::black_box(tables);
-            let word = lowest(u64::from(candidates)) & (WORDS - 1);
-            let bits = self.word(tables, merged, word);
-            if bits != 0 {
-                return word * 64 + bits.trailing_zeros() as usize;
-            }
-            candidates &= candidates - 1;
-        }
-        MAX_BITS
+    pub fn scan(&self, tables: &Tables, merged: &[Merged; SIDES], matched: &mut Matched) -> u32 {
+        matched.scan(tables, self.summary(tables, merged), &OfAccepted { accepted: self, merged })
     }
 
     /// Words in which every field accepts some rule.
@@ -245,7 +237,8 @@ impl Accepted {
         macro_rules! narrow {
             ($field:ident, $entry:expr) => {
                 if tables.fields & Field::$field.bit() != 0 {
-                    bits &= tables.wild[Field::$field as usize][word] | added(tables, entry(tables, $entry), word);
+                    bits &= tables.wild[Field::$field as usize][word]
+                        | added(tables, entry(tables, $entry), word);
                 }
             };
         }
@@ -260,19 +253,111 @@ impl Accepted {
 }
 
 #[inline(always)]
-fn entry(tables: &Tables, number: u16) -> Entry {
+pub(crate) fn entry(tables: &Tables, number: u16) -> Entry {
     tables.entries[usize::from(number) & (MAX_ENTRIES - 1)]
+}
+
+/// Something that knows which rules match, word by word.
+pub trait Vectors {
+    /// The rules of one word that match.
+    fn word(&self, tables: &Tables, word: usize) -> u64;
+}
+
+struct OfAccepted<'a> {
+    accepted: &'a Accepted,
+    merged: &'a [Merged; SIDES],
+}
+
+impl Vectors for OfAccepted<'_> {
+    #[inline(always)]
+    fn word(&self, tables: &Tables, word: usize) -> u64 {
+        self.accepted.word(tables, self.merged, word)
+    }
+}
+
+/// No rule, in place of a number.
+pub const NO_RULE: u32 = MAX_BITS as u32;
+
+/// The rules that match a packet.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Matched {
+    /// Words that have been looked at.
+    words: u32,
+    padding: u32,
+    /// By word the rules that match; valid where `words` has the bit.
+    bits: [u64; WORDS],
+}
+
+impl Matched {
+    /// Nothing has been looked at.
+    pub const NOTHING: Self = Self { words: 0, padding: 0, bits: [0; WORDS] };
+
+    /// Looks at `candidates`, of which `vectors` gives the bits. The number of the first rule, or [`NO_RULE`].
+    #[inline(always)]
+    pub fn scan(&mut self, tables: &Tables, candidates: u32, vectors: &impl Vectors) -> u32 {
+        // Without rules no field is read, and no vector says so.
+        let candidates = if tables.fields == 0 { 0 } else { candidates };
+        self.words = candidates;
+        let mut rest = candidates;
+        let mut first = NO_RULE;
+        // The bound is for the verifier, which does not see that a bit goes each time.
+        for _ in 0..core::hint::black_box(WORDS) {
+            if rest == 0 {
+                break;
+            }
+            // Hidden, or the compiler would keep on the stack what it knows of each field from turn to turn.
+            let tables = core::hint::black_box(tables);
+            let number = lowest(u64::from(rest)) & (WORDS - 1);
+            let bits = vectors.word(tables, number);
+            self.bits[number] = bits;
+            first = first.min(first_of(tables, number, bits));
+            rest &= rest - 1;
+        }
+        first
+    }
+
+    /// Takes the first rule out. [`NO_RULE`] if there is none left.
+    #[inline(never)]
+    #[must_use]
+    pub fn take(&mut self, tables: &Tables) -> u32 {
+        let mut rest = self.words;
+        let (mut first, mut at) = (NO_RULE, 0);
+        for _ in 0..core::hint::black_box(WORDS) {
+            if rest == 0 {
+                break;
+            }
+            let number = lowest(u64::from(rest)) & (WORDS - 1);
+            let rule = first_of(tables, number, self.bits[number]);
+            if rule < first {
+                (first, at) = (rule, number);
+            }
+            rest &= rest - 1;
+        }
+        let at = core::hint::black_box(at) & (WORDS - 1);
+        self.bits[at] &= self.bits[at].wrapping_sub(1);
+        first
+    }
+}
+
+/// The number of the first rule among the bits of a word.
+#[inline(always)]
+fn first_of(tables: &Tables, word: usize, bits: u64) -> u32 {
+    if bits == 0 {
+        return NO_RULE;
+    }
+    u32::from(tables.order[(word * 64 + lowest(bits)) & (MAX_BITS - 1)])
 }
 
 /// Number of the lowest bit. The compiler knows its bound and would drop a mask, which the verifier needs.
 #[inline(always)]
-fn lowest(bits: u64) -> usize {
+pub(crate) fn lowest(bits: u64) -> usize {
     core::hint::black_box(bits.trailing_zeros() as usize)
 }
 
 /// What an entry adds in one word.
 #[inline(always)]
-fn added(tables: &Tables, entry: Entry, word: usize) -> u64 {
+pub(crate) fn added(tables: &Tables, entry: Entry, word: usize) -> u64 {
     // Without a branch, which the verifier would follow both ways for every field and word: where the word has no bits,
     // the index becomes 0, and word 0 of all is 0.
     let has_bits = (entry.summary >> word & 1) as usize;
@@ -295,22 +380,23 @@ impl Merged {
     /// No list.
     pub const NOTHING: Self = Self { summary: 0, known: 0, words: [0; WORDS] };
 
+    /// Before the lists of a packet.
     #[inline(always)]
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.summary = 0;
         self.known = 0;
     }
 
     /// The words in which rules may accept the address.
     #[inline(always)]
-    fn summary(&self, side: Side) -> u32 {
+    pub(crate) fn summary(&self, side: Side) -> u32 {
         // What a list takes away from a word is seen in the word only.
         if is_not(side) { self.known.wrapping_neg() } else { self.summary }
     }
 
     /// The rules of a word that accept the address. Rules that do not ask for any list are wild anyway.
     #[inline(always)]
-    fn accepts(&self, side: Side, word: usize) -> u64 {
+    pub(crate) fn accepts(&self, side: Side, word: usize) -> u64 {
         let bits = self.word(word);
         if is_not(side) { !bits & u64::from(self.known).wrapping_neg() } else { bits }
     }

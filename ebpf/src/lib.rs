@@ -13,6 +13,7 @@ pub mod bucket;
 pub mod classify;
 #[cfg(target_arch = "bpf")]
 pub mod context;
+pub mod fast;
 pub mod flow;
 mod ipv4;
 mod ipv6;

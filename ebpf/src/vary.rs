@@ -1,17 +1,17 @@
 //! Bench only: changes addresses and ports from run to run, so that a repeated packet does not flatter
 //! caches. The verifier removes it where nothing varies.
 
-use crate::{bucket::Shared, flow::Flow};
+use crate::{address::Address, bucket::Shared};
 
 /// Which bits change.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Varied {
-    /// Of the source address, as in the flow.
+    /// Of the source address, in network order; IPv4 takes the first element.
     pub source: [u32; 4],
     /// Of the destination address.
     pub destination: [u32; 4],
-    /// Of the source port.
+    /// Of the source port, in network order.
     pub source_port: u16,
     /// Of the destination port.
     pub destination_port: u16,
@@ -29,9 +29,21 @@ impl Varied {
 
 static RUNS: Shared = Shared::new(1);
 
-/// Replaces the bits of `flow` that vary by others on every run.
+/// Addresses and ports, as a packet has them.
+pub struct Values<'a> {
+    /// IP version.
+    pub version: u8,
+    /// Source address.
+    pub source: &'a mut Address,
+    /// Destination address.
+    pub destination: &'a mut Address,
+    /// Source and destination port, in network order.
+    pub ports: &'a mut [u16; 2],
+}
+
+/// Replaces the bits that vary by others on every run.
 #[inline(always)]
-pub fn vary(varied: &Varied, flow: &mut Flow) {
+pub fn vary(varied: &Varied, values: Values<'_>) {
     if varied.varies == 0 {
         return;
     }
@@ -40,24 +52,15 @@ pub fn vary(varied: &Varied, flow: &mut Flow) {
     // Multiplication by odd constants spreads the count over all bits (Fibonacci hashing).
     let one = run.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let other = (one ^ one >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    let words = [(other >> 32) as u32, other as u32, (one >> 32) as u32, one as u32];
-    if let Some(source) = &mut flow.source {
-        mix(source, &varied.source, words);
-    }
-    if let Some(destination) = &mut flow.destination {
-        mix(destination, &varied.destination, [words[2], words[0], words[1], words[3]]);
-    }
-    if let Some(port) = &mut flow.source_port {
-        *port = *port & !varied.source_port | (other >> 16) as u16 & varied.source_port;
-    }
-    if let Some(port) = &mut flow.destination_port {
-        *port = *port & !varied.destination_port | (other >> 40) as u16 & varied.destination_port;
-    }
+    mix(values.source, Address::new(values.version, &varied.source), one >> 7, other);
+    mix(values.destination, Address::new(values.version, &varied.destination), other.rotate_left(23), one);
+    let [source, destination] = values.ports;
+    *source = *source & !varied.source_port | (other >> 16) as u16 & varied.source_port;
+    *destination = *destination & !varied.destination_port | (other >> 40) as u16 & varied.destination_port;
 }
 
 #[inline(always)]
-fn mix(address: &mut [u32; 4], mask: &[u32; 4], words: [u32; 4]) {
-    for ((word, mask), random) in address.iter_mut().zip(mask).zip(words) {
-        *word = *word & !mask | random & mask;
-    }
+fn mix(address: &mut Address, mask: Address, high: u64, low: u64) {
+    address.high = address.high & !mask.high | high & mask.high;
+    address.low = address.low & !mask.low | low & mask.low;
 }

@@ -3,12 +3,15 @@
 
 use sluice_ebpf_common::{
     Counter, CounterElement, ELEMENT_SLOTS, Event, MALFORMED_REASONS, Metadata, Outcome, RULE_SLOTS, Tables,
-    tables::{Action, GIVES_MARK, GIVES_PRIORITY, Limit, MAX_BITS, MAX_PARAMETERS, Marking, RULE_DRY_RUN, Rule, SIDES},
+    tables::{
+        Action, GIVES_MARK, GIVES_PRIORITY, Limit, MAX_BITS, MAX_PARAMETERS, Marking, RULE_DRY_RUN, Rule,
+        SIDES,
+    },
 };
 
 use crate::{
     address::Pages,
-    classify::{Accepted, Merged, accept},
+    classify::{Accepted, Matched, Merged, NO_RULE, accept},
     flow::Flow,
 };
 
@@ -54,8 +57,10 @@ pub trait Environment {
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     accepted: Accepted,
-    /// The rule that matches.
-    bit: u32,
+    /// The rules that match and have not been taken.
+    pub matched: Matched,
+    /// Rules before this number are passed over.
+    from: u32,
     /// Bytes of the frame.
     pub bytes: u32,
     /// Source address as in the flow; without one, 0.
@@ -110,17 +115,18 @@ impl End {
 pub fn decide<E: Environment>(tables: &Tables, flow: &Flow, bytes: usize, environment: &E) -> Option<u8> {
     let walk = environment.walk();
     accept(tables, flow, environment, &mut walk.accepted);
-    let bit = walk.accepted.first(tables, environment.all_merged(), 0);
-    if bit >= MAX_BITS {
+    let Walk { accepted, matched, .. } = walk;
+    let number = accepted.scan(tables, environment.all_merged(), matched);
+    if number >= NO_RULE {
         count_outcome(environment, flow, bytes, Outcome::PassNoMatch as u8, None);
         return Some(Outcome::PassNoMatch as u8);
     }
-    let rule = tables.rules[bit & (MAX_BITS - 1)];
+    let rule = tables.rules[number as usize & (MAX_BITS - 1)];
     if rule.action == Action::Decide as u8 && rule.flags & RULE_DRY_RUN == 0 {
         count_outcome(environment, flow, bytes, rule.outcome, Some(rule.slot));
         return Some(rule.outcome);
     }
-    walk.begin(bit, flow, bytes);
+    walk.begin(flow, bytes);
     None
 }
 
@@ -134,13 +140,36 @@ pub fn drops(outcome: u8) -> bool {
 }
 
 impl Walk {
+    /// No packet yet.
+    pub const NOTHING: Self = Self {
+        accepted: Accepted::NOTHING,
+        matched: Matched::NOTHING,
+        from: 0,
+        bytes: 0,
+        source: [0; 4],
+        version: 0,
+        malformed: 0,
+        end: End::START,
+    };
+
     #[inline(always)]
-    fn begin(&mut self, bit: usize, flow: &Flow, bytes: usize) {
-        self.bit = bit as u32;
+    fn begin(&mut self, flow: &Flow, bytes: usize) {
+        self.from = 0;
         self.bytes = bytes as u32;
         self.source = flow.source.unwrap_or([0; 4]);
         self.version = flow.ip_version.map_or(0, u32::from);
         self.malformed = flow.malformed.map_or(0, |reason| reason as u32);
+        self.end = End::START;
+    }
+
+    /// As [`Self::begin`], of a packet without damage.
+    #[inline(always)]
+    pub(crate) fn begin_sound(&mut self, version: u8, source: [u32; 4], bytes: usize) {
+        self.from = 0;
+        self.bytes = bytes as u32;
+        self.source = source;
+        self.version = u32::from(version);
+        self.malformed = 0;
         self.end = End::START;
     }
 
@@ -158,22 +187,28 @@ impl Walk {
         outcome
     }
 
-    /// Acts on the rule that matches and finds the next. True: it is done.
+    /// Takes the next rule that matches and acts on it. True: it is done.
     #[inline(always)]
     pub fn step<E: Environment>(&mut self, tables: &Tables, environment: &E) -> bool {
-        let rule = tables.rules[self.bit as usize & (MAX_BITS - 1)];
+        let number = self.matched.take(tables);
+        if number >= NO_RULE {
+            return true;
+        }
+        if number < self.from {
+            return false;
+        }
+        let rule = tables.rules[number as usize & (MAX_BITS - 1)];
         count_rule(environment, rule.slot, u64::from(self.bytes));
         let next = if rule.flags & RULE_DRY_RUN == 0 {
             self.act(tables, &rule, environment)
         } else {
             self.act_dry(tables, &rule, environment)
         };
-        let Some(next) = next else { return true };
-        self.bit = self.accepted.first(tables, environment.all_merged(), usize::from(next)) as u32;
-        self.bit >= MAX_BITS as u32
+        self.from = next.map_or(NO_RULE, u32::from);
+        next.is_none()
     }
 
-    /// The bit to go on with; `None` if the rule has decided.
+    /// The rule to go on with; `None` if the rule has decided.
     #[inline(always)]
     fn act<E: Environment>(&mut self, tables: &Tables, rule: &Rule, environment: &E) -> Option<u16> {
         if rule.action == Action::Decide as u8 {
@@ -194,8 +229,7 @@ impl Walk {
     #[inline(always)]
     fn act_dry<E: Environment>(&mut self, tables: &Tables, rule: &Rule, environment: &E) -> Option<u16> {
         let decides = rule.action == Action::Decide as u8;
-        let exceeds =
-            rule.action == Action::RateLimit as u8 && self.exceeds(tables, rule, environment);
+        let exceeds = rule.action == Action::RateLimit as u8 && self.exceeds(tables, rule, environment);
         let drops = exceeds || decides && drops(rule.outcome);
         if drops {
             count_event(environment, Event::DryRunDrop, u64::from(self.bytes));
@@ -234,6 +268,22 @@ impl Walk {
     }
 }
 
+/// Counts a packet without damage under its outcome and for the rule that decided.
+#[inline(always)]
+pub(crate) fn count_decided<E: Environment>(environment: &E, bytes: usize, outcome: u8, slot: u16) {
+    let slot = usize::from(slot) & (RULE_SLOTS - 1);
+    environment.count(slot / ELEMENT_SLOTS, |counters| {
+        add(&mut counters.rules[slot % ELEMENT_SLOTS], bytes as u64);
+        add(&mut counters.outcomes[usize::from(outcome) & 15], bytes as u64);
+    });
+}
+
+/// Counts a packet without damage that no rule matches.
+#[inline(always)]
+pub(crate) fn count_no_match<E: Environment>(environment: &E, bytes: usize) {
+    environment.count(0, |counters| add(&mut counters.outcomes[Outcome::PassNoMatch as usize], bytes as u64));
+}
+
 /// Counts the packet under its outcome and its damage, and, if `slot` is given, for the rule that decided.
 #[inline(always)]
 fn count_outcome<E: Environment>(environment: &E, flow: &Flow, bytes: usize, outcome: u8, slot: Option<u16>) {
@@ -254,8 +304,7 @@ fn count_outcome<E: Environment>(environment: &E, flow: &Flow, bytes: usize, out
 #[inline(always)]
 fn count_rule<E: Environment>(environment: &E, slot: u16, bytes: u64) {
     let slot = core::hint::black_box(usize::from(slot)) & (RULE_SLOTS - 1);
-    environment
-        .count(slot / ELEMENT_SLOTS, |counters| add(&mut counters.rules[slot % ELEMENT_SLOTS], bytes));
+    environment.count(slot / ELEMENT_SLOTS, |counters| add(&mut counters.rules[slot % ELEMENT_SLOTS], bytes));
 }
 
 /// Counts something that happened to the packet besides its outcome.

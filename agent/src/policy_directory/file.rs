@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
-use sluice_policy::{MAX_FILE_BYTES, ParsedFile, Problem, Reason};
+use sluice_policy::{ParsedFile, Problem, Reason, max_file_bytes};
 
 use super::door::parse_file;
 
@@ -40,7 +40,7 @@ pub struct ReadFile {
 impl ReadFile {
     /// Reads the file at `path`; problems call it `name`. `None`: there is no such file (any more).
     pub fn read(path: &Path, name: &str) -> Option<Self> {
-        match open(path) {
+        match open(path, max_file_bytes(name.as_ref())) {
             Ok(opened) => Some(opened.parse(name)),
             // A link that leads nowhere is there all the same.
             Err(error) if error.kind() == io::ErrorKind::NotFound && symlink_metadata(path).is_err() => None,
@@ -70,7 +70,7 @@ enum Opened {
 }
 
 /// Looks before it opens: opening some devices does something.
-fn open(path: &Path) -> io::Result<Opened> {
+fn open(path: &Path, most: usize) -> io::Result<Opened> {
     if let Some(kind) = other_kind(&metadata(path)?) {
         return Ok(Opened::Other(kind));
     }
@@ -79,7 +79,7 @@ fn open(path: &Path) -> io::Result<Opened> {
     let found = file.metadata()?;
     Ok(match other_kind(&found) {
         Some(kind) => Opened::Other(kind),
-        None if found.len() > MAX_FILE_BYTES as u64 => Opened::TooLarge(found.len()),
+        None if found.len() > most as u64 => Opened::TooLarge(found.len()),
         None => Opened::Regular(file, found),
     })
 }
@@ -105,7 +105,7 @@ impl Opened {
             }
         };
         let mut bytes = Vec::new();
-        match file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes) {
+        match file.take(max_file_bytes(name.as_ref()) as u64 + 1).read_to_end(&mut bytes) {
             Ok(_) => {
                 ReadFile { parsed: parse_file(name, &bytes), signature: settled(&before), failed: false }
             }
@@ -140,7 +140,7 @@ fn unreadable(name: &str, why: &str) -> Problem {
         field: String::new(),
         reason: Reason::Unreadable,
         message: format!("the file cannot be read: {why}"),
-        fix: "Put a readable YAML file there, or remove it.".to_owned(),
+        fix: "Put a readable file there, or remove it.".to_owned(),
     }
 }
 
@@ -150,7 +150,7 @@ fn too_large(name: &str, size: u64) -> Problem {
         policy: None,
         field: String::new(),
         reason: Reason::FileTooLarge,
-        message: format!("the file has {size} bytes, and at most {MAX_FILE_BYTES} are read"),
+        message: format!("the file has {size} bytes, and at most {} are read", max_file_bytes(name.as_ref())),
         fix: "Split it.".to_owned(),
     }
 }

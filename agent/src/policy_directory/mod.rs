@@ -6,6 +6,8 @@ mod door;
 mod file;
 mod identity;
 mod reading;
+mod set_store;
+mod sets;
 mod snapshot;
 mod store;
 mod watch;
@@ -19,10 +21,13 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
+pub use sets::{Kept, KnownSet, named};
 pub use snapshot::Snapshot;
 
 use identity::Identity;
 use reading::Files;
+use set_store::SetStore;
+use sets::Sets;
 use snapshot::{LastGood, read_files, unreadable};
 use store::Store;
 use watch::Watch;
@@ -57,6 +62,9 @@ pub struct PolicyDirectory {
     read_from: Option<Identity>,
     last_good: LastGood,
     store: Store,
+    set_store: SetStore,
+    /// What the store of sets holds, or soon will.
+    saved_sets: Sets,
     store_problem: Option<String>,
     unsaved: bool,
     saving: Option<JoinHandle<io::Result<()>>>,
@@ -71,18 +79,22 @@ impl PolicyDirectory {
     pub fn open(directory: &Path, state_dir: &Path) -> Result<Self, PolicyDirectoryError> {
         let absolute = std::path::absolute(directory)
             .map_err(|source| PolicyDirectoryError::Path { path: directory.to_owned(), source })?;
-        let store = Store::new(state_dir);
-        let (last_good, store_problem) = store.load();
-        if let Some(problem) = &store_problem {
+        let (store, set_store) = (Store::new(state_dir), SetStore::new(state_dir));
+        let ((policies, of_policies), (sets, of_sets)) = (store.load(), set_store.load());
+        for problem in of_policies.iter().chain(&of_sets) {
             warn!("{problem}");
         }
+        let store_problem = of_policies.or(of_sets);
+        let saved_sets = sets.clone();
         Ok(Self {
             directory: absolute,
             watch: Watch::new().map_err(PolicyDirectoryError::Watch)?,
             files: Files::default(),
             read_from: None,
-            last_good,
+            last_good: LastGood { policies, sets },
             store,
+            set_store,
+            saved_sets,
             store_problem,
             unsaved: false,
             saving: None,
@@ -162,9 +174,23 @@ impl PolicyDirectory {
     fn begin_to_save(&mut self) {
         if self.unsaved && self.saving.is_none() && self.save_again_at.is_none() {
             self.unsaved = false;
-            let (store, bytes) = (self.store.clone(), Store::encode(&self.last_good));
-            self.saving = Some(tokio::task::spawn_blocking(move || store.save(&bytes?)));
+            let (store, bytes) = (self.store.clone(), Store::encode(&self.last_good.policies));
+            let sets = self.unsaved_sets();
+            let set_store = self.set_store.clone();
+            self.saving = Some(tokio::task::spawn_blocking(move || {
+                // First the sets: a policy that is kept must not name one that is not.
+                sets.map_or(Ok(()), |sets| set_store.save(&sets))?;
+                store.save(&bytes?)
+            }));
         }
+    }
+
+    fn unsaved_sets(&mut self) -> Option<Sets> {
+        let sets = &self.last_good.sets;
+        (*sets != self.saved_sets).then(|| {
+            self.saved_sets = sets.clone();
+            sets.clone()
+        })
     }
 
     /// Whether there is something new to tell.
@@ -172,6 +198,7 @@ impl PolicyDirectory {
         let problem = saved.err().map(|error| format!("cannot keep the last good policies: {error}"));
         if problem.is_some() {
             self.unsaved = true;
+            self.saved_sets.clear();
             self.save_again_at = Some(Instant::now() + self.retry);
         }
         let is_new = problem != self.store_problem;

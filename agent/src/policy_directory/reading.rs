@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use sluice_policy::{ParsedFile, is_policy_file};
+use sluice_policy::{ParsedFile, is_policy_file, is_set_file};
 
 use super::file::ReadFile;
 use super::watch::Watch;
@@ -83,7 +83,7 @@ fn list(directory: &Path) -> io::Result<Vec<Name>> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
-        if is_policy_file(&name) {
+        if is_policy_file(&name) || is_set_file(&name) {
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
             names.push(Name { name, is_link });
         }

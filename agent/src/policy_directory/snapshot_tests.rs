@@ -35,7 +35,7 @@ fn reasons(snapshot: &Snapshot, file: &str) -> Vec<Reason> {
 fn good_files_are_in_force_as_they_are() {
     let files =
         vec![file("a.yaml", together(&[good("one", 1), good("two", 2)])), file("b.yaml", good("three", 3))];
-    let (last_good, snapshot) = read(&LastGood::new(), &files);
+    let (last_good, snapshot) = read(&LastGood::default(), &files);
     assert_eq!(names(&snapshot), ["one", "three", "two"]);
     assert!(snapshot.stale.is_empty() && snapshot.files.iter().all(|report| report.problems.is_empty()));
     let (_, changed) =
@@ -47,7 +47,7 @@ fn good_files_are_in_force_as_they_are() {
 
 #[test]
 fn every_bad_content_keeps_what_the_file_last_gave_and_is_reported() {
-    let (last_good, before) = read(&LastGood::new(), &vec![file("a.yaml", good("one", 1))]);
+    let (last_good, before) = read(&LastGood::default(), &vec![file("a.yaml", good("one", 1))]);
     for (what, bytes) in bad("one") {
         let (after, snapshot) = read(&last_good, &vec![file("a.yaml", bytes)]);
         assert_eq!(snapshot.policies, before.policies, "{what}");
@@ -60,37 +60,40 @@ fn every_bad_content_keeps_what_the_file_last_gave_and_is_reported() {
 #[test]
 fn without_a_last_good_a_bad_file_gives_nothing() {
     for (what, bytes) in bad("one") {
-        let (last_good, snapshot) = read(&LastGood::new(), &vec![file("a.yaml", bytes)]);
-        assert!(snapshot.policies.is_empty() && snapshot.stale.is_empty() && last_good.is_empty(), "{what}");
+        let (last_good, snapshot) = read(&LastGood::default(), &vec![file("a.yaml", bytes)]);
+        assert!(
+            snapshot.policies.is_empty() && snapshot.stale.is_empty() && last_good == LastGood::default(),
+            "{what}"
+        );
     }
 }
 
 #[test]
 fn a_bad_document_does_not_hold_up_the_others_of_its_file() {
     let (last_good, _) = read(
-        &LastGood::new(),
+        &LastGood::default(),
         &vec![file("a.yaml", together(&[good("one", 1), good("two", 2), good("three", 3)]))],
     );
     let broken = good("two", 2).replace("\"2\"", "\"70000\"");
     let (_, snapshot) = read(&last_good, &vec![file("a.yaml", together(&[good("one", 7), broken]))]);
     assert_eq!(names(&snapshot), ["one", "three", "two"]);
     assert_eq!(stale(&snapshot), [("three", "a.yaml"), ("two", "a.yaml")], "nothing leaves by a bad file");
-    assert_ne!(snapshot.policies[0], last_good["one"]);
+    assert_ne!(snapshot.policies[0], last_good.policies["one"]);
 }
 
 #[test]
 fn a_deleted_file_takes_its_policies_along_and_a_renamed_one_does_not() {
     let (last_good, _) =
-        read(&LastGood::new(), &vec![file("a.yaml", good("one", 1)), file("b.yaml", good("two", 2))]);
+        read(&LastGood::default(), &vec![file("a.yaml", good("one", 1)), file("b.yaml", good("two", 2))]);
     let (last_good, snapshot) = read(&last_good, &vec![file("c.yaml", good("two", 2))]);
     assert_eq!(names(&snapshot), ["two"]);
     assert!(snapshot.stale.is_empty() && reasons(&snapshot, "c.yaml").is_empty());
-    assert_eq!(last_good["two"].file, "c.yaml");
+    assert_eq!(last_good.policies["two"].file, "c.yaml");
 }
 
 #[test]
 fn a_policy_that_moves_into_a_bad_document_stays() {
-    let (last_good, _) = read(&LastGood::new(), &vec![file("a.yaml", good("one", 1))]);
+    let (last_good, _) = read(&LastGood::default(), &vec![file("a.yaml", good("one", 1))]);
     let (_, snapshot) = read(&last_good, &vec![file("b.yaml", good("one", 1).replace("UDP", "UPD"))]);
     assert_eq!(stale(&snapshot), [("one", "b.yaml")]);
 }
@@ -98,9 +101,9 @@ fn a_policy_that_moves_into_a_bad_document_stays() {
 #[test]
 fn of_two_documents_with_one_name_neither_is_taken() {
     let both = vec![file("a.yaml", good("one", 1)), file("b.yaml", good("one", 2))];
-    let (_, fresh) = read(&LastGood::new(), &both);
+    let (_, fresh) = read(&LastGood::default(), &both);
     assert!(fresh.policies.is_empty());
-    let (last_good, before) = read(&LastGood::new(), &vec![file("a.yaml", good("one", 1))]);
+    let (last_good, before) = read(&LastGood::default(), &vec![file("a.yaml", good("one", 1))]);
     let (last_good, snapshot) = read(&last_good, &both);
     assert_eq!(snapshot.policies, before.policies);
     assert_eq!(reasons(&snapshot, "a.yaml"), [Reason::DuplicateName]);
@@ -111,7 +114,7 @@ fn of_two_documents_with_one_name_neither_is_taken() {
 
 #[test]
 fn an_unreadable_directory_changes_nothing() {
-    let (last_good, before) = read(&LastGood::new(), &vec![file("a.yaml", good("one", 1))]);
+    let (last_good, before) = read(&LastGood::default(), &vec![file("a.yaml", good("one", 1))]);
     let snapshot = unreadable(&last_good, "gone".to_owned());
     assert_eq!(snapshot.policies, before.policies);
     assert_eq!(stale(&snapshot), [("one", "a.yaml")]);
@@ -151,7 +154,7 @@ proptest! {
             file("1.yaml", good("policy-1", 2)),
             file("2.yaml", good("policy-2", 3)),
         ];
-        let (mut last_good, before) = read(&LastGood::new(), &start);
+        let (mut last_good, before) = read(&LastGood::default(), &start);
         for contents in steps {
             let files = contents.into_iter().zip(&start).map(|(bytes, (name, _))| (*name, bytes)).collect();
             let (now, snapshot) = read(&last_good, &files);
@@ -163,4 +166,56 @@ proptest! {
         prop_assert!(healed.stale.is_empty());
         prop_assert_eq!(healed.policies, before.policies);
     }
+}
+
+/// A policy that names these sets.
+fn needs(name: &str, sets: &str) -> Vec<u8> {
+    let named = format!("match: {{sourceSets: [{sets}]}}");
+    let before = "match: {protocol: UDP, destinationPorts: [\"9\"]}";
+    good(name, 9).replace(before, &named).into_bytes()
+}
+
+fn sets(snapshot: &Snapshot) -> Vec<(&str, Option<Kept>)> {
+    snapshot.sets.iter().map(|known| (known.set.name.as_str(), known.kept)).collect()
+}
+
+#[test]
+fn a_policy_waits_for_its_sets_and_its_earlier_revision_stays() {
+    let policy = file("a.yaml", needs("one", "x"));
+    let (nothing, waiting) = read(&LastGood::default(), &vec![policy.clone()]);
+    assert!(waiting.policies.is_empty() && nothing == LastGood::default());
+    assert_eq!(reasons(&waiting, "a.yaml"), [Reason::CidrSetNotFound]);
+    let with_set = vec![policy, file("x.cidrs", "192.0.2.0/24\n")];
+    let (last_good, accepted) = read(&nothing, &with_set);
+    assert_eq!((names(&accepted), sets(&accepted)), (vec!["one"], vec![("x", None)]));
+    let (after, earlier) =
+        read(&last_good, &vec![file("a.yaml", needs("one", "x, y")), file("x.cidrs", "192.0.2.0/24\n")]);
+    assert_eq!((earlier.policies.clone(), stale(&earlier)), (accepted.policies, vec![("one", "a.yaml")]));
+    assert_eq!(after, last_good);
+    let both = [file("a.yaml", needs("one", "x, y")), file("y.cidrs", "::1\n")];
+    let (_, snapshot) = read(&last_good, &both.to_vec());
+    assert_eq!(sets(&snapshot), [("x", Some(Kept::Gone)), ("y", None)], "what is gone is still known");
+    assert!(snapshot.stale.is_empty());
+}
+
+#[test]
+fn a_set_stays_while_a_rule_names_it_or_its_file_is_bad() {
+    let policy = file("a.yaml", needs("one", "x"));
+    let list = |text: &'static str| file("x.cidrs", text);
+    let (last_good, _) = read(&LastGood::default(), &vec![policy.clone(), list("192.0.2.0/24\n")]);
+    let (kept, gone) = read(&last_good, &vec![policy.clone()]);
+    assert_eq!((sets(&gone), &kept), (vec![("x", Some(Kept::Gone))], &last_good));
+    let (kept, bad) = read(&last_good, &vec![policy, list("<html>\n")]);
+    assert_eq!((sets(&bad), &kept), (vec![("x", Some(Kept::Unreadable))], &last_good));
+    assert!(reasons(&bad, "x.cidrs").is_empty() && bad.files.iter().any(|report| !report.of_sets.is_empty()));
+    let (kept, without) = read(&last_good, &vec![]);
+    assert!(without.sets.is_empty() && kept == LastGood::default(), "no rule names it");
+}
+
+#[test]
+fn a_set_that_is_the_same_is_known_to_be() {
+    let list = vec![file("x.cidrs", "192.0.2.0/24\n")];
+    let (first, _) = read(&LastGood::default(), &list);
+    let (second, _) = read(&first, &list);
+    assert!(std::sync::Arc::ptr_eq(&first.sets["x"], &second.sets["x"]));
 }

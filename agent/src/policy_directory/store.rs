@@ -12,7 +12,7 @@ use sluice_ipc::paths::{LAST_GOOD_FILE, LAST_GOOD_NEW_FILE, LAST_GOOD_SET_ASIDE_
 use sluice_policy::Policy;
 
 use super::door::parse_document;
-use super::snapshot::LastGood;
+use super::snapshot::Policies;
 
 const FORMAT: &str = "sluice.dev/last-good/v1";
 
@@ -53,11 +53,11 @@ impl Store {
     }
 
     /// What was saved last, and what was wrong with it.
-    pub fn load(&self) -> (LastGood, Option<String>) {
+    pub fn load(&self) -> (Policies, Option<String>) {
         match self.read() {
             Ok(Some(entries)) => self.policies(entries),
-            Ok(None) => (LastGood::new(), None),
-            Err(error) => (LastGood::new(), Some(self.set_aside(&error))),
+            Ok(None) => (Policies::new(), None),
+            Err(error) => (Policies::new(), Some(set_aside(&self.path, LAST_GOOD_SET_ASIDE_FILE, &error))),
         }
     }
 
@@ -75,8 +75,8 @@ impl Store {
         Ok(Some(contents.policies))
     }
 
-    fn policies(&self, entries: Vec<StoredEntry>) -> (LastGood, Option<String>) {
-        let (mut policies, mut lost) = (LastGood::new(), Vec::new());
+    fn policies(&self, entries: Vec<StoredEntry>) -> (Policies, Option<String>) {
+        let (mut policies, mut lost) = (Policies::new(), Vec::new());
         for entry in entries {
             match parse_document(&entry.file, &entry.document) {
                 Ok(policy) => {
@@ -91,17 +91,8 @@ impl Store {
         (policies, problem)
     }
 
-    fn set_aside(&self, error: &io::Error) -> String {
-        let aside = self.path.with_file_name(LAST_GOOD_SET_ASIDE_FILE);
-        let path = self.path.display();
-        match fs::rename(&self.path, &aside) {
-            Ok(()) => format!("{path} cannot be used ({error}); it is now {}", aside.display()),
-            Err(rename) => format!("{path} cannot be used ({error}), and cannot be set aside ({rename})"),
-        }
-    }
-
     /// The bytes that [`Self::save`] writes.
-    pub fn encode(policies: &LastGood) -> io::Result<Vec<u8>> {
+    pub fn encode(policies: &Policies) -> io::Result<Vec<u8>> {
         let contents =
             Contents { format: FORMAT.to_owned(), policies: policies.values().map(Entry::of).collect() };
         Ok(serde_json::to_vec(&contents)?)
@@ -109,14 +100,29 @@ impl Store {
 
     /// Replaces the store. After a crash at any point, the old one or the new one is there.
     pub fn save(&self, bytes: &[u8]) -> io::Result<()> {
-        let directory = self.path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(directory)?;
-        let temporary = self.path.with_file_name(LAST_GOOD_NEW_FILE);
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, &self.path)?;
-        File::open(directory)?.sync_all()
+        replace(&self.path, LAST_GOOD_NEW_FILE, bytes)
     }
+}
+
+/// Puts a file that cannot be used beside its place, and says so.
+pub fn set_aside(path: &Path, name: &str, error: &io::Error) -> String {
+    let aside = path.with_file_name(name);
+    match fs::rename(path, &aside) {
+        Ok(()) => format!("{} cannot be used ({error}); it is now {}", path.display(), aside.display()),
+        Err(rename) => {
+            format!("{} cannot be used ({error}), and cannot be set aside ({rename})", path.display())
+        }
+    }
+}
+
+/// Puts a file in the place of another: after a crash at any point, one of the two is there, whole.
+pub fn replace(path: &Path, temporary: &str, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(directory)?;
+    let temporary = path.with_file_name(temporary);
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    File::open(directory)?.sync_all()
 }

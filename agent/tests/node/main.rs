@@ -13,4 +13,5 @@ mod latency;
 mod lifecycle;
 mod modes;
 mod recovery;
+mod sets;
 mod traffic;

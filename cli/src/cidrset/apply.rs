@@ -59,6 +59,7 @@ pub fn run(arguments: &ApplyArguments) -> Result<ExitCode, Error> {
     let applied = Applied { list: list.to_owned(), feed: FeedReport::from(&feed), shards, written, removed };
     match arguments.output {
         ExplainFormat::Json => output::print_json(&applied)?,
+        ExplainFormat::Yaml => output::print_yaml(&applied)?,
         ExplainFormat::Text => output::print(&applied.text()?)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -15,6 +15,7 @@ pub fn run(arguments: &CheckArguments) -> Result<ExitCode, Error> {
     let report = read.as_ref().map_or_else(FeedReport::from, FeedReport::from);
     match (arguments.output, read) {
         (ExplainFormat::Json, _) => output::print_json(&report)?,
+        (ExplainFormat::Yaml, _) => output::print_yaml(&report)?,
         (ExplainFormat::Text, Ok(_)) => output::print(&report.to_string())?,
         (ExplainFormat::Text, Err(source)) => {
             return Err(Error::Feed { path: arguments.feed.clone(), source: Box::new(source) });

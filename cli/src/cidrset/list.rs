@@ -47,6 +47,7 @@ pub fn run(arguments: &ListArguments) -> Result<ExitCode, Error> {
     let rows = rows(&arguments.directory)?;
     match arguments.output {
         ExplainFormat::Json => output::print_json(&rows)?,
+        ExplainFormat::Yaml => output::print_yaml(&rows)?,
         ExplainFormat::Text if rows.is_empty() => output::print("no address set\n")?,
         ExplainFormat::Text => {
             let columns = ["NAME", ">SETS", ">ENTRIES", ">REJECTED", ">LAST IMPORT", "FROM", "NOT READ"];

@@ -4,6 +4,7 @@ mod counters;
 mod interfaces;
 mod policies;
 mod problems;
+mod sets;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -63,7 +63,7 @@ fn remarks(f: &mut Formatter<'_>, policy: &PolicyStatus) -> fmt::Result {
 }
 
 /// File, field, reason and message on one line, so that a search finds them together.
-fn write_problem(f: &mut Formatter<'_>, problem: &Problem) -> fmt::Result {
+pub fn write_problem(f: &mut Formatter<'_>, problem: &Problem) -> fmt::Result {
     write!(f, "    {}: ", clean(&problem.file))?;
     if !problem.field.is_empty() {
         write!(f, "{}: ", clean(&problem.field))?;

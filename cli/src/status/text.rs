@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use sluice_ipc::v1alpha1::{SkippedInterface, StatusReply};
 
-use super::{counters, interfaces, policies, table};
+use super::{counters, interfaces, policies, sets, table};
 use crate::{numbers, output::clean};
 
 /// A status, ready to be printed.
@@ -28,6 +28,7 @@ impl Display for StatusText<'_> {
             interfaces::write(f, &reply.interfaces, self.width)?;
         }
         policies::write(f, &reply.policies, self.width)?;
+        sets::write(f, &reply.sets, reply.address_table.as_ref(), self.width)?;
         skipped(f, &reply.skipped, self.width)?;
         if self.counters {
             counters::write(f, &reply.interfaces, self.width)?;

@@ -9,12 +9,17 @@ use sluice_dataplane::{
     attachment::{Attachment, Revision},
     bpffs::PinFolder,
     cleanup,
+    instance::{Compiled, Instance, Varied},
     links::{AttachedMode, Netlink},
 };
-use sluice_ebpf_common::{FIELD_DESTINATION_PORT, FIELD_PROTOCOL, Outcome, RULE_SLOTS, Tables};
-use sluice_testkit::{BpffsDir, Feature, VethLab, require, wait_until};
+use sluice_ebpf_common::{MAX_RULES, Outcome, RULE_SLOTS};
+use sluice_testkit::{
+    BpffsDir, Feature, VethLab, require,
+    rules::{Action, Rule, compile},
+    wait_until,
+};
 
-const UDP: usize = 17;
+const UDP: u8 = 17;
 
 /// A lab with a folder for pins, which must not exist yet.
 struct Node {
@@ -82,18 +87,30 @@ fn drop_port<T>(port: u16, act: impl FnOnce(&Revision<'_>) -> T) -> T {
 
 /// The same under another rule name.
 fn drop_port_by<T>(rule: &str, port: u16, act: impl FnOnce(&Revision<'_>) -> T) -> T {
-    let tables = |slots: &[u16]| {
-        let mut tables = Box::new(Tables::EMPTY);
-        tables.fields = FIELD_PROTOCOL | FIELD_DESTINATION_PORT;
-        tables.drop = 1;
-        tables.protocol[UDP] = 1;
-        tables.destination_port_class[usize::from(port)] = 1;
-        tables.destination_port[1] = 1;
-        tables.rule_slot[0] = slots[0];
-        tables
+    let compiled = |slots: &[u16]| {
+        let rule = Rule { slot: slots[0], ..Rule::port(UDP, port, Action::Drop) };
+        Ok(Compiled { tables: compile(&[rule]), prefixes: vec![] })
     };
     let digest = format!("{port:016x}");
-    act(&Revision { digest: &digest, rules: &[rule.to_owned()], tables: &tables })
+    act(&revision(&digest, &[rule.to_owned()], &compiled))
+}
+
+fn revision<'a>(
+    digest: &'a str,
+    rules: &'a [String],
+    compiled: &'a dyn Fn(&[u16]) -> Result<Compiled, String>,
+) -> Revision<'a> {
+    Revision { digest, rules, compiled, sources: 0, live: None }
+}
+
+/// Every packet passes.
+fn nothing() -> Compiled {
+    Compiled { tables: compile(&[]), prefixes: vec![] }
+}
+
+/// A program that is attached to nothing.
+fn pass_everything() -> Instance {
+    Instance::load_unpinned(&nothing().content(), 0, None, &Varied::default()).unwrap()
 }
 
 fn dropped(attachment: &Attachment) -> u64 {
@@ -161,7 +178,7 @@ fn a_swap_that_was_cut_short_is_put_right() {
     drop(node.attach(&pins, AttachMode::Generic, 9).unwrap());
     // What a kill leaves between the load of the new program and the update of the link.
     let folder = pins.path().join(node.ifindex().to_string());
-    let unattached = sluice_dataplane::instance::Instance::load_unpinned(&Tables::EMPTY).unwrap();
+    let unattached = pass_everything();
     unattached.pin(&folder.join("program_000000000000000a_0000000000000000")).unwrap();
     let adopted = Attachment::adopt(&pins, node.ifindex()).unwrap().unwrap();
     assert_eq!(adopted.digest(), Some("0000000000000009"));
@@ -250,7 +267,7 @@ fn cleanup_takes_everything_off() {
 fn pin_a_program_as_link(pins: &PinFolder, ifindex: u32) -> std::path::PathBuf {
     let folder = pins.path().join(ifindex.to_string());
     std::fs::create_dir(&folder).unwrap();
-    let program = sluice_dataplane::instance::Instance::load_unpinned(&Tables::EMPTY).unwrap();
+    let program = pass_everything();
     program.pin(&folder.join("link")).unwrap();
     folder
 }
@@ -323,11 +340,10 @@ fn rule_names_beyond_the_slots_take_over_those_of_retired_rules() {
     let counted =
         |attachment: &Attachment| attachment.rule_counters(&attachment.counters().unwrap()).unwrap();
     assert_eq!(counted(&attachment)["test/0"].packets, 3);
-    for revision in 1..=RULE_SLOTS / 64 {
-        let rules: Vec<String> = (0..64).map(|rule| format!("test/{revision}-{rule}")).collect();
-        let digest = format!("{revision:016x}");
-        let tables = |_: &[u16]| Box::new(Tables::EMPTY);
-        attachment.swap(&Revision { digest: &digest, rules: &rules, tables: &tables }).unwrap();
+    for number in 1..=RULE_SLOTS / MAX_RULES {
+        let rules: Vec<String> = (0..MAX_RULES).map(|rule| format!("test/{number}-{rule}")).collect();
+        let digest = format!("{number:016x}");
+        attachment.swap(&revision(&digest, &rules, &|_: &[u16]| Ok(nothing()))).unwrap();
     }
     let rules = counted(&attachment);
     assert_eq!(rules.len(), RULE_SLOTS);

@@ -103,7 +103,8 @@ pub struct CounterElement {
 }
 
 const _: () = assert!(
-    size_of::<CounterElement>() == (OUTCOMES + EVENTS + MALFORMED_REASONS + ELEMENT_SLOTS) * size_of::<Counter>()
+    size_of::<CounterElement>()
+        == (OUTCOMES + EVENTS + MALFORMED_REASONS + ELEMENT_SLOTS) * size_of::<Counter>()
 );
 const _: () = assert!(size_of::<CounterElement>() <= 32 << 10);
 

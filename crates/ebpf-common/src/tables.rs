@@ -2,7 +2,7 @@
 //!
 //! A packet is classified by bit vectors over equivalence classes. Every rule has a bit (a rule with `not` may have
 //! several). Each field that rules read maps the packet's value to the vector of the rules that accept it, the vectors are ANDed, and the
-//! lowest bit left is the first rule that matches. The cost does not grow with the rules.
+//! bits left are the rules that match; the least of their numbers comes first. The cost does not grow with the rules.
 //!
 //! A vector is kept as a difference: the rules that do not read the field accept every value, so their bits are
 //! the field's [`Tables::wild`] vector; what a value adds to it is an [`Entry`], a run of words that is as short
@@ -127,7 +127,7 @@ pub enum Action {
 /// In [`Rule::flags`]: the policy is in `DryRun`.
 pub const RULE_DRY_RUN: u8 = 1;
 
-/// One bit's rule.
+/// One rule, or one alternative of a rule with `not`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Hash, PartialEq, Eq)]
 pub struct Rule {
@@ -141,9 +141,9 @@ pub struct Rule {
     pub padding: u8,
     /// Its counter slot, below [`RULE_SLOTS`].
     pub slot: u16,
-    /// The bit to go on with when it does not decide: behind the other alternatives of the rule.
+    /// The rule to go on with when it does not decide: behind the other alternatives of the rule.
     pub next: u16,
-    /// The first bit behind its policy: where a decision in `DryRun` goes on.
+    /// The first rule behind its policy: where a decision in `DryRun` goes on.
     pub policy_end: u16,
     /// See [`Action`].
     pub parameter: u16,
@@ -253,7 +253,10 @@ pub struct Tables {
     pub icmp: Runs,
     /// By length up to 65535.
     pub length: Runs,
-    /// The rule of each bit.
+    /// The number of each bit's rule. Bits of rules that read the same fields stand together, in order of their numbers: so
+    /// a word that no packet's values agree on is seen by its summary.
+    pub order: [u16; MAX_BITS],
+    /// Rules by number, in the order of evaluation.
     pub rules: [Rule; MAX_BITS],
     /// Rates.
     pub limits: [Limit; MAX_PARAMETERS],
@@ -271,13 +274,17 @@ const _: () = assert!(size_of::<Limit>() == 32);
 const _: () = assert!(size_of::<Marking>() == 12);
 const _: () = assert!(
     size_of::<Tables>()
-        == 24 + FIELDS * 4 + 4 + 4 + FIELDS * WORDS * 8
+        == 24
+            + FIELDS * 4
+            + 4
+            + 4
+            + FIELDS * WORDS * 8
             + frame::COUNT * 2
             + 512 * 2
             + 4096 * 2
             + SIDES * 64 * 8
             + 4 * size_of::<Runs>()
-            + MAX_BITS * 12
+            + MAX_BITS * 14
             + MAX_PARAMETERS * 44
             + MAX_ENTRIES * 8
             + MAX_EXTRA * 8
@@ -315,8 +322,17 @@ impl Tables {
         destination_port: Runs::EMPTY,
         icmp: Runs::EMPTY,
         length: Runs::EMPTY,
-        rules: [Rule { action: 0, outcome: 0, flags: 0, padding: 0, slot: 0, next: 0, policy_end: 0, parameter: 0 };
-            MAX_BITS],
+        order: [0; MAX_BITS],
+        rules: [Rule {
+            action: 0,
+            outcome: 0,
+            flags: 0,
+            padding: 0,
+            slot: 0,
+            next: 0,
+            policy_end: 0,
+            parameter: 0,
+        }; MAX_BITS],
         limits: [Limit {
             multiplier: 0,
             burst: 0,

@@ -28,6 +28,23 @@ pub const ANSWERS_FILE: &str = "answers.json";
 /// In the state directory: what becomes [`ANSWERS_FILE`] once it is written.
 pub const ANSWERS_NEW_FILE: &str = "answers.json.new";
 
+/// In the state directory: the address sets that were last good.
+pub const SETS_FILE: &str = "last-good-sets.bin";
+
+/// In the state directory: what becomes [`SETS_FILE`] once it is written.
+pub const SETS_NEW_FILE: &str = "last-good-sets.bin.new";
+
+/// In the state directory: a [`SETS_FILE`] that could not be understood.
+pub const SETS_SET_ASIDE_FILE: &str = "last-good-sets.bin.set-aside";
+
 /// Everything that the agent ever writes into its state directory.
-pub const STATE_FILES: [&str; 5] =
-    [LAST_GOOD_FILE, LAST_GOOD_NEW_FILE, LAST_GOOD_SET_ASIDE_FILE, ANSWERS_FILE, ANSWERS_NEW_FILE];
+pub const STATE_FILES: [&str; 8] = [
+    LAST_GOOD_FILE,
+    LAST_GOOD_NEW_FILE,
+    LAST_GOOD_SET_ASIDE_FILE,
+    SETS_FILE,
+    SETS_NEW_FILE,
+    SETS_SET_ASIDE_FILE,
+    ANSWERS_FILE,
+    ANSWERS_NEW_FILE,
+];

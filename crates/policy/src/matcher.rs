@@ -74,7 +74,7 @@ impl Fields {
     }
 
     /// The address sets that it asks for.
-    pub(crate) fn set_references(&self) -> impl Iterator<Item = &SetReference> {
+    pub fn set_references(&self) -> impl Iterator<Item = &SetReference> {
         self.source_sets.iter().chain(&self.destination_sets)
     }
 }

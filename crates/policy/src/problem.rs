@@ -72,6 +72,8 @@ reasons! {
     EmptyFeed,
     /// A feed has more bad lines than good ones.
     MostlyRejected,
+    /// A rule names an address set that there is not.
+    CidrSetNotFound,
     /// Entries of a strict set are bad.
     EntriesRejected,
     /// `apiVersion` or `kind` are not those of an `XdpPolicy`.

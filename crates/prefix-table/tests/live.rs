@@ -100,7 +100,7 @@ fn series() -> impl Strategy<Value = Vec<Vec<(IpNet, u64)>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn series_of_changes(series in series()) {
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn many_in_one_place(first in changes(300), second in changes(30)) {
+    fn many_in_one_place(first in changes(150), second in changes(15)) {
         let mut checked = Checked::new(PAGES);
         checked.change(&first).unwrap();
         checked.change(&second).unwrap();

@@ -1,5 +1,5 @@
 //! What tests need: honest skips, network namespaces, veth labs, frames, traffic, private folders in
-//! bpffs. Only tests, benches and the demo link it; it never touches a network namespace, a folder or
+//! bpffs, and a plain compiler of rules. Only tests, benches and the demo link it; it never touches a network namespace, a folder or
 //! a process that it did not make.
 #![allow(clippy::expect_used, clippy::panic, reason = "A broken test set-up must end the test, loudly.")]
 
@@ -11,6 +11,7 @@ pub mod namespace;
 mod napi;
 mod owner;
 mod packet_socket;
+pub mod rules;
 pub mod traffic;
 pub mod veth;
 mod wait;

@@ -19,15 +19,17 @@ mod xdp {
         bucket::Shared,
         classify::{Merged, merge_one},
         context::{Copied, Head},
+        fast::{self, NOT_FOR_US, WALK},
         flow::Flow,
         limit::{cost, source_key, take},
-        parse::parse_into,
-        vary::{Varied, vary},
         mark,
+        parse::parse_into,
+        vary::Varied,
         walk::{Environment, Rate, Walk, count_event, decide, drops},
     };
     use sluice_ebpf_common::{
-        BUCKETS as BUCKET_COUNT, COUNTER_ELEMENTS, CounterElement, Event, Outcome, SOURCES_CREATED, SourceKey, Tables,
+        BUCKETS as BUCKET_COUNT, COUNTER_ELEMENTS, CounterElement, Event, Outcome, SOURCES_CREATED,
+        SourceKey, Tables,
         prefixes::MAX_LISTS,
         tables::{Limit, MAX_BITS, RATE_SHIFT, SIDES},
     };
@@ -76,9 +78,6 @@ mod xdp {
         if drops(outcome(ctx.ctx)) { xdp_action::XDP_DROP } else { xdp_action::XDP_PASS }
     }
 
-    /// What [`judge`] says instead of an outcome: a walk has begun.
-    const WALK: u32 = 0x100;
-
     /// The parts are functions of their own, called from here one after the other, since together they need more stack
     /// than the kernel gives.
     #[inline(always)]
@@ -86,11 +85,21 @@ mod xdp {
         let Some(scratch) = SCRATCH.get_ptr_mut(0) else { return Outcome::PassNoMatch as u8 };
         // SAFETY: the value belongs to this CPU, see `Kernel::count`. Every field is written before it is read.
         let scratch = unsafe { &mut *scratch };
-        if !parse_head(ctx, scratch) {
-            parse_copied(ctx, scratch);
+        let mut code = judge_fast(ctx, scratch);
+        if code == NOT_FOR_US {
+            if !parse_head(ctx, scratch) {
+                parse_copied(ctx, scratch);
+            }
+            code = judge(scratch);
         }
-        let code = judge(scratch);
         if code == WALK { walk(ctx, scratch) } else { code as u8 }
+    }
+
+    #[inline(never)]
+    fn judge_fast(ctx: *mut xdp_md, scratch: &mut Scratch) -> u32 {
+        // SAFETY: the context is the one that the kernel passed.
+        let head = unsafe { Head::new(ctx) };
+        fast::judge(&head, head.length(), tables(), core::hint::black_box(&VARIED), &Kernel { scratch })
     }
 
     /// False: the linear head does not settle the frame.
@@ -116,8 +125,7 @@ mod xdp {
     fn judge(scratch: &mut Scratch) -> u32 {
         let scratch = &raw mut *scratch;
         // SAFETY: memory of this CPU; what decides reads the flow and writes the other fields.
-        let (flow, bytes) = unsafe { (&mut (*scratch).flow, (*scratch).bytes) };
-        vary(core::hint::black_box(&VARIED), flow);
+        let (flow, bytes) = unsafe { (&(*scratch).flow, (*scratch).bytes) };
         decide(tables(), flow, bytes, &Kernel { scratch }).map_or(WALK, u32::from)
     }
 

@@ -1,63 +1,46 @@
-//! The bit vectors against the plainest reading of a rule list, and the counters.
+//! The bit vectors and the walk against the plainest reading of policies, and the counters.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod list;
+#[path = "../common/mod.rs"]
+mod common;
+mod policies;
+mod vectors;
 
-use list::{Action, List, Rule, lists};
+use common::environment::Host;
+use policies::{Policy, policies, rates, read, tables};
 use proptest::{option, prelude::*, sample::select};
-use sluice_ebpf::{
-    account::account,
-    classify::{Match, classify, slot},
-    flow::Flow,
-};
-use sluice_ebpf_common::{Counter, Counters, Malformed, Outcome, Tables};
+use sluice_ebpf::flow::Flow;
+use sluice_ebpf_common::{Counter, Event, MAX_RULES, Malformed, Outcome, Tables};
+use sluice_testkit::rules::{Action, Rule, compile};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn classify_agrees_with_reading_the_rules_in_order(list in lists(), flows in flows()) {
-        let tables = list.tables();
+    fn the_walk_agrees_with_reading_the_policies_in_order(policies in policies(), flows in flows()) {
+        let tables = tables(&policies);
         for flow in flows {
-            let decision = list.decide(&flow);
-            let expected = Match {
-                terminal: decision.terminal.map_or(0, |rule| 1 << rule),
-                counting: decision.counting.iter().map(|rule| 1 << rule).sum(),
-            };
-            prop_assert_eq!(classify(&tables, &flow), expected, "{:?}", flow);
-        }
-    }
-
-    #[test]
-    fn account_counts_one_outcome_and_each_rule_that_matched(list in lists(), flows in flows()) {
-        let tables = list.tables();
-        for flow in flows {
-            let mut counters = Box::new(Counters::ZERO);
-            let outcome = account(&tables, &flow, 60, &mut counters);
-            let (expected, rules) = expected(&list, &flow);
-            prop_assert_eq!(outcome, expected);
-            prop_assert_eq!(counted(&counters.outcomes), vec![outcome as usize]);
-            prop_assert_eq!(counted(&counters.rules), rules);
-            prop_assert_eq!(
-                counted(&counters.malformed),
-                flow.malformed.map_or(vec![], |reason| vec![reason as usize])
-            );
+            agrees(&policies, &tables, &flow)?;
         }
     }
 }
 
-/// The outcome, and the counter slots of the rules that matched, in order.
-fn expected(list: &List, flow: &Flow) -> (Outcome, Vec<usize>) {
-    let decision = list.decide(flow);
-    let outcome = match decision.terminal.map(|rule| list.rules[rule].action) {
-        Some(Action::Drop) => Outcome::DropRule,
-        Some(_) => Outcome::PassRule,
-        None => Outcome::PassNoMatch,
-    };
-    let matched = decision.counting.into_iter().chain(decision.terminal);
-    let mut slots: Vec<usize> = matched.map(|rule| usize::from(list.rules[rule].slot)).collect();
-    slots.sort_unstable();
-    (outcome, slots)
+fn agrees(policies: &[Policy], tables: &Tables, flow: &Flow) -> Result<(), TestCaseError> {
+    let mut host = Host::new(tables);
+    host.rates = rates(policies);
+    let (outcome, end) = host.judge(flow, 60);
+    let expected = read(policies, flow);
+    let counters = host.counters();
+    prop_assert_eq!(outcome, expected.outcome);
+    prop_assert_eq!(counted(&counters.outcomes), vec![outcome as usize]);
+    prop_assert_eq!(counted(&counters.rules), expected.counted);
+    let malformed = flow.malformed.map_or(vec![], |reason| vec![reason as usize]);
+    prop_assert_eq!(counted(&counters.malformed), malformed);
+    prop_assert_eq!(counters.events[Event::DryRunDrop as usize].packets, expected.dry_run_drops);
+    prop_assert_eq!(counters.events[Event::SourceTableFailed as usize].packets, expected.unknown_rates);
+    prop_assert_eq!(host.taken.take(), expected.taken);
+    prop_assert_eq!(end.marks().then(|| end.metadata()), expected.metadata);
+    Ok(())
 }
 
 /// The slots that hold one frame of 60 bytes; any other that is not empty fails the test.
@@ -74,49 +57,52 @@ fn counted(counters: &[Counter]) -> Vec<usize> {
 
 /// Flows near the edges of the rules: the same few protocols, ports around the same few bounds.
 fn flows() -> impl Strategy<Value = Vec<Flow>> {
-    let port = prop_oneof![list::ports(), any::<u16>()];
+    let port = prop_oneof![policies::ports(), any::<u16>()];
     let malformed = select(Malformed::ALL);
-    let flow = (option::weighted(0.9, list::protocols()), option::weighted(0.9, port), option::of(malformed))
-        .prop_map(|(protocol, destination_port, malformed)| Flow {
-            protocol,
-            destination_port,
-            malformed,
-            ..Flow::UNKNOWN
-        });
+    let flow =
+        (option::weighted(0.9, policies::protocols()), option::weighted(0.9, port), option::of(malformed))
+            .prop_map(|(protocol, destination_port, malformed)| Flow {
+                protocol,
+                destination_port,
+                malformed,
+                ..Flow::UNKNOWN
+            });
     proptest::collection::vec(flow, 1..40)
 }
 
 #[test]
 fn without_rules_every_packet_passes_unmatched() {
-    let mut counters = Box::new(Counters::ZERO);
+    let host = Host::new(&Tables::EMPTY);
     let flow = Flow { protocol: Some(17), destination_port: Some(9), ..Flow::UNKNOWN };
-    assert_eq!(account(&Tables::EMPTY, &flow, 42, &mut counters), Outcome::PassNoMatch);
-    assert_eq!(counters.packets(), 1);
+    assert_eq!(host.judge(&flow, 60).0, Outcome::PassNoMatch);
+    let counters = host.counters();
+    assert_eq!((counters.packets(), counted(&counters.rules)), (1, vec![]));
 }
 
 #[test]
-fn sixty_four_rules_are_all_reached() {
+fn as_many_rules_as_there_may_be_are_all_reached() {
+    let slot = |number: u16| 4095 - number;
     let rule = |number: u16| Rule {
-        protocol: Some(17),
-        ports: vec![(number, number)],
-        action: if number.is_multiple_of(2) { Action::Drop } else { Action::Pass },
-        slot: 1023 - number,
+        slot: slot(number),
+        ..Rule::port(17, number, if number.is_multiple_of(2) { Action::Drop } else { Action::Pass })
     };
-    let list = List { rules: (0..64).map(rule).collect() };
-    let tables = list.tables();
-    for number in 0..64 {
+    let last = u16::try_from(MAX_RULES).unwrap();
+    let tables = compile(&(0..last).map(rule).collect::<Vec<_>>());
+    for number in 0..last {
         let flow = Flow { protocol: Some(17), destination_port: Some(number), ..Flow::UNKNOWN };
-        let found = classify(&tables, &flow);
-        assert_eq!(found, Match { terminal: 1 << number, counting: 0 });
-        assert_eq!(slot(&tables, found.terminal), usize::from(1023 - number));
+        let host = Host::new(&tables);
+        let drops = number.is_multiple_of(2);
+        assert_eq!(host.judge(&flow, 60).0, if drops { Outcome::DropRule } else { Outcome::PassRule });
+        assert_eq!(counted(&host.counters().rules), [usize::from(slot(number))]);
     }
 }
 
 #[test]
-fn sixty_four_counting_rules_are_all_counted() {
-    let rule = |slot| Rule { protocol: None, ports: vec![], action: Action::Count, slot };
-    let list = List { rules: (100..164).map(rule).collect() };
-    let mut counters = Box::new(Counters::ZERO);
-    assert_eq!(account(&list.tables(), &Flow::UNKNOWN, 60, &mut counters), Outcome::PassNoMatch);
-    assert_eq!(counted(&counters.rules), (100..164).collect::<Vec<_>>());
+fn as_many_counting_rules_as_there_may_be_are_all_counted() {
+    let rules: Vec<Rule> =
+        (100..).take(MAX_RULES).map(|slot| Rule { slot, ..Rule::all(Action::Count) }).collect();
+    let tables = compile(&rules);
+    let host = Host::new(&tables);
+    assert_eq!(host.judge(&Flow::UNKNOWN, 60).0, Outcome::PassNoMatch);
+    assert_eq!(counted(&host.counters().rules), (100..100 + MAX_RULES).collect::<Vec<_>>());
 }

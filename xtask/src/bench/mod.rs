@@ -2,11 +2,14 @@
 //! compared are taken in turn. It fails when a promise is not kept.
 
 mod agent;
+mod classify;
 mod figure;
 mod process;
 mod program;
+mod rules;
 mod statistics;
 mod veth;
+mod xdp_filter;
 
 use std::fs;
 use std::path::PathBuf;
@@ -39,6 +42,12 @@ fn measure(screen: &mut Screen, programs: &Programs, cpus: Cpus) -> Result<Vec<F
     let mut figures = part(screen, "the program, in the kernel's test runs", |progress| {
         program::measure(cpus.receive, progress)
     })?;
+    figures.extend(part(screen, "deciding with 1 to 1,000 rules, and xdp-filter", |progress| {
+        program::on_cpu(cpus.receive, || classify::measure(progress))
+    })?);
+    if std::env::var_os("SLUICE_BENCH_SHORT").is_some() {
+        return Ok(figures);
+    }
     figures.extend(part(screen, "the agent: 100 changes, then ten idle seconds", |progress| {
         agent::measure(&mut Stage::set_up(programs, cpus, "bench-agent")?, progress)
     })?);

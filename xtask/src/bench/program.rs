@@ -5,12 +5,13 @@ use anyhow::{Context as _, Result, ensure};
 use aya::Ebpf;
 use aya::programs::{TestRun as _, TestRunOptions, Xdp};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use sluice_dataplane::instance::Instance;
+use sluice_dataplane::instance::{Instance, Varied};
 use sluice_dataplane::test_programs::COUNT_AND_DROP;
-use sluice_policy::{LinkFacts, Node, compile, parse_file};
+use sluice_policy::parse_file;
 use sluice_testkit::Frame;
 
 use super::figure::Figure;
+use super::rules;
 use super::statistics::summarise;
 use crate::demo::agent::policy;
 use crate::demo::interrupt;
@@ -33,11 +34,16 @@ struct Case {
 
 /// Measures; `progress` is told how much is done.
 pub fn measure(cpu: usize, progress: &mut dyn FnMut(f64) -> Result<()>) -> Result<Vec<Figure>> {
+    on_cpu(cpu, || measure_here(progress))
+}
+
+/// Does `work` on one CPU.
+pub fn on_cpu<T>(cpu: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let mut cpus = CpuSet::new();
     cpus.set(cpu);
     let before = rustix::thread::sched_getaffinity(None)?;
     sched_setaffinity(None, &cpus).context("stay on one CPU")?;
-    let result = measure_here(progress);
+    let result = work();
     sched_setaffinity(None, &before).context("leave that CPU")?;
     result
 }
@@ -112,10 +118,7 @@ fn one_rule() -> Result<Instance> {
     let document = parsed.documents.into_iter().next().context("the policy is empty")?;
     let policy =
         document.result.map_err(|problems| anyhow::anyhow!("the policy is refused: {problems:?}"))?;
-    let link = LinkFacts { ifindex: 1, name: "bench0".to_owned(), up: true, ..LinkFacts::default() };
-    let node = Node { links: vec![link], ..Node::default() };
-    let plan = compile(&[policy], &node).interfaces.into_iter().next().context("the plan is empty")?;
-    Ok(Instance::load_unpinned(&plan.tables(&vec![1; plan.rules.len()]))?)
+    rules::load(&rules::plan(&policy.document)?, &Varied::default())
 }
 
 /// The program that only counts and drops.

@@ -92,6 +92,15 @@ impl Agent {
         interface(&status, device).unwrap().clone()
     }
 
+    /// Waits until the node's device runs a rule of this name.
+    pub fn wait_for_rules_of(&self, node: &Node, rule: &str) {
+        self.wait(&format!("a rule {rule} runs"), |status| {
+            interface(status, node.device()).is_some_and(|interface| {
+                interface.program_id != 0 && interface.rules.iter().any(|known| known.rule == rule)
+            })
+        });
+    }
+
     /// Waits until no program of ours is on a device.
     pub fn wait_until_off(&self, device: &str) {
         self.wait(&format!("{device} is free"), |status| {

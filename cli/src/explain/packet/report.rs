@@ -1,8 +1,8 @@
 //! What becomes of a packet, as a value. Its JSON is `explain --packet -o json`: camelCase, and stable.
 
 use serde::Serialize;
+use sluice_policy::InterfacePlan;
 use sluice_policy::reference::{Decision, Explanation, Marks, Packet, RuleExplanation, Step};
-use sluice_policy::{Action, Fields, InterfacePlan, PlannedRule, Policy};
 
 /// Everything that `explain --packet` says.
 #[derive(Serialize)]
@@ -36,12 +36,11 @@ impl PacketReport {
     pub fn new(
         packet: &Packet,
         plan: &InterfacePlan,
-        policies: &[Policy],
         explanation: Explanation,
+        notes: Vec<String>,
         all: bool,
     ) -> Self {
         let sentence = explanation.sentence();
-        let notes = notes(plan, policies, &explanation);
         let Explanation { verdict, mut rules } = explanation;
         let decider = verdict.decided_by.and_then(|index| rules.get(index));
         let decided_by = decider.map(|rule| format!("{}/{}", rule.policy, rule.rule));
@@ -70,28 +69,4 @@ impl PacketReport {
             all,
         }
     }
-}
-
-fn notes(plan: &InterfacePlan, policies: &[Policy], explanation: &Explanation) -> Vec<String> {
-    let mut notes = vec![
-        "What the failsafe passes for a node's API servers, resolvers and tunnels is not known here."
-            .to_owned(),
-    ];
-    if plan.rules.iter().any(reads_sets) {
-        notes.push("What address sets hold is not known here; they are taken for empty.".to_owned());
-    }
-    let counted = explanation.verdict.counted.iter().filter_map(|index| plan.rules.get(*index));
-    if counted.into_iter().any(|rule| matches!(rule.action, Action::RateLimit(_))) {
-        notes.push("The packet is taken to be within every rate limit.".to_owned());
-    }
-    for problem in policies.iter().flat_map(Policy::not_carried_out) {
-        let policy = problem.policy.unwrap_or_default();
-        notes.push(format!("An agent refuses policy {policy}: {}: {}.", problem.field, problem.message));
-    }
-    notes
-}
-
-fn reads_sets(rule: &PlannedRule) -> bool {
-    let reads = |fields: &Fields| fields.source_sets.is_some() || fields.destination_sets.is_some();
-    reads(&rule.matcher.fields) || rule.matcher.not.as_ref().is_some_and(reads)
 }

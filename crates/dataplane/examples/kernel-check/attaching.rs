@@ -34,12 +34,12 @@ pub fn drops(mode: AttachMode) -> Result<String> {
 static RULES: LazyLock<[String; 1]> = LazyLock::new(|| ["kernel/drop".to_owned()]);
 
 fn revision() -> Revision<'static> {
-    let tables = &|slots: &[u16]| {
-        let mut tables = tables::ordinary();
-        tables.rule_slot[0] = slots.first().copied().unwrap_or_default();
-        tables
+    let compiled = &|slots: &[u16]| {
+        let mut compiled = tables::ordinary();
+        compiled.tables.rules[0].slot = slots.first().copied().unwrap_or_default();
+        Ok(compiled)
     };
-    Revision { digest: "0123456789abcdef", rules: &*RULES, tables }
+    Revision { digest: "0123456789abcdef", rules: &*RULES, compiled, sources: 0, live: None }
 }
 
 fn send(lab: &VethLab) -> Result<()> {

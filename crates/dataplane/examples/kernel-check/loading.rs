@@ -7,13 +7,15 @@ use aya::{
     Ebpf,
     programs::{Program, ProgramInfo, loaded_programs},
 };
-use sluice_dataplane::instance::Instance;
-use sluice_ebpf_common::Tables;
+use sluice_dataplane::instance::{Compiled, Instance, Varied};
+
+/// Sources that may have a bucket.
+pub const SOURCES: u32 = 1000;
 
 /// Loads the product's program as the agent does.
-pub fn instance(tables: &Tables) -> Result<String> {
+pub fn instance(compiled: &Compiled) -> Result<String> {
     let started = Instant::now();
-    let instance = Instance::load_unpinned(tables)?;
+    let instance = Instance::load_unpinned(&compiled.content(), SOURCES, None, &Varied::default())?;
     note(started, &[instance.id()?])
 }
 

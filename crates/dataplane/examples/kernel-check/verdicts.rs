@@ -1,11 +1,11 @@
 //! Frames through a loaded program, attached to nothing, with the verdicts and counters that are right.
 
 use anyhow::{Result, ensure};
-use sluice_dataplane::instance::Instance;
-use sluice_ebpf_common::{Counters, MAX_RULES, Outcome, Tables};
+use sluice_dataplane::instance::{Compiled, Instance, Varied};
+use sluice_ebpf_common::{Counter, Counters, MAX_RULES, Outcome};
 use sluice_testkit::Frame;
 
-use crate::tables::PORT;
+use crate::{loading::SOURCES, tables::PORT};
 
 /// XDP's actions, as the kernel numbers them.
 const XDP_DROP: u32 = 1;
@@ -36,8 +36,8 @@ pub const EVERYTHING: [Expectation; 4] = [
 ];
 
 /// Loads the program and runs each frame once.
-pub fn follow(tables: &Tables, expected: &[Expectation]) -> Result<String> {
-    let instance = Instance::load_unpinned(tables)?;
+pub fn follow(compiled: &Compiled, expected: &[Expectation]) -> Result<String> {
+    let instance = Instance::load_unpinned(&compiled.content(), SOURCES, None, &Varied::default())?;
     for (number, Expectation { frame, outcome, rules }) in expected.iter().enumerate() {
         let before = instance.counters()?;
         let action = instance.run(&frame(), 1)?.action;
@@ -46,7 +46,9 @@ pub fn follow(tables: &Tables, expected: &[Expectation]) -> Result<String> {
         ensure!(action == wanted, "frame {number}: action {action} instead of {wanted}");
         let moved = outcome_packets(&after, *outcome) - outcome_packets(&before, *outcome);
         ensure!(moved == 1, "frame {number}: {} counted {moved} frames instead of one", outcome.name());
-        let counted = rule_packets(&after) - rule_packets(&before);
+        let events = packets(&after.events) - packets(&before.events);
+        ensure!(events == 0, "frame {number}: {events} marks or lookups failed");
+        let counted = packets(&after.rules) - packets(&before.rules);
         ensure!(counted == u64::try_from(*rules)?, "frame {number}: {counted} rules instead of {rules}");
     }
     Ok(format!("{} frames", expected.len()))
@@ -56,8 +58,8 @@ fn outcome_packets(counters: &Counters, outcome: Outcome) -> u64 {
     counters.outcomes[outcome as usize].packets
 }
 
-fn rule_packets(counters: &Counters) -> u64 {
-    counters.rules.iter().map(|counter| counter.packets).sum()
+fn packets(counters: &[Counter]) -> u64 {
+    counters.iter().map(|counter| counter.packets).sum()
 }
 
 fn udp(port: u16) -> Vec<u8> {

@@ -77,7 +77,7 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nothing refers to it any more.
         // That it cannot be unmapped costs memory, and nobody can do anything about it.
-        drop(unsafe { munmap(self.start.as_ptr(), self.bytes) });
+        unsafe { munmap(self.start.as_ptr(), self.bytes) }.ok();
     }
 }
 

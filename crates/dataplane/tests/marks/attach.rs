@@ -8,6 +8,7 @@ use sluice_dataplane::{
     AttachMode, Error,
     attachment::{Attachment, Revision},
     cleanup,
+    instance::Compiled,
     marks::{MarkHook, Marks},
     test_programs::MARK_PROBE,
 };
@@ -95,7 +96,8 @@ fn the_xdp_program_and_the_marks_do_not_disturb_each_other(
 }
 
 fn revision(digest: &str) -> Revision<'_> {
-    Revision { digest, rules: &[], tables: &|_: &[u16]| Box::new(Tables::EMPTY) }
+    let compiled = &|_: &[u16]| Ok(Compiled { tables: Box::new(Tables::EMPTY), prefixes: Vec::new() });
+    Revision { digest, rules: &[], compiled, sources: 0, live: None }
 }
 
 #[rstest]

@@ -2,12 +2,15 @@
 //! the kernel gives the head one page less its own room: about 3.5 KB.
 
 use sluice_ebpf_common::{Malformed, Outcome};
-use sluice_testkit::Frame;
+use sluice_testkit::{
+    Frame,
+    rules::{Action, Rule},
+};
 
 use crate::{
     can_load,
     probe::Probe,
-    rules::{Action, Counted, Rule, run},
+    rules::{Counted, run},
 };
 
 const OPTIONS: u8 = 60;

@@ -2,13 +2,13 @@
 
 use rstest::rstest;
 use serde::Deserialize;
-use sluice_dataplane::instance::Instance;
 use sluice_ebpf_common::Outcome;
+use sluice_testkit::rules::{Action, Rule};
 
 use crate::{
     can_load,
     cases::{self, bytes, case},
-    rules::{Action, Counted, Rule, run_on, tables},
+    rules::{Counted, load, run_on},
 };
 
 static VERDICTS: &str = include_str!("../cases/verdicts.yaml");
@@ -32,7 +32,13 @@ struct NamedRule {
     protocol: Option<u8>,
     #[serde(default)]
     ports: Vec<String>,
-    action: Action,
+    action: Terminal,
+}
+
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+enum Terminal {
+    Drop,
+    Pass,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +63,7 @@ fn decides(#[case] id: &str) {
     }
     let verdicts = all().into_iter().find(|verdicts| verdicts.id == id).expect("a case with this id");
     let rules: Vec<Rule> = verdicts.rules.iter().map(NamedRule::rule).collect();
-    let instance = Instance::load_unpinned(&tables(&rules)).unwrap();
+    let instance = load(&rules);
     for packet in &verdicts.packets {
         let counted = run_on(&instance, &packet.bytes());
         assert_eq!(counted, packet.expected(&verdicts.rules), "{}", packet.frame);
@@ -80,7 +86,9 @@ impl NamedRule {
             let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
             (first.parse().unwrap(), last.parse().unwrap())
         };
-        Rule { protocol: self.protocol, ports: self.ports.iter().map(range).collect(), action: self.action }
+        let action = if self.action == Terminal::Drop { Action::Drop } else { Action::Pass };
+        let ports = self.ports.iter().map(range).collect();
+        Rule { protocol: self.protocol, ports, ..Rule::all(action) }
     }
 }
 
@@ -99,7 +107,7 @@ impl Packet {
             return Counted { outcome: Outcome::PassNoMatch, rules: vec![], malformed };
         }
         let place = rules.iter().position(|rule| rule.name == self.by).expect("a rule of the case");
-        let drops = rules[place].action == Action::Drop;
+        let drops = rules[place].action == Terminal::Drop;
         let outcome = if drops { Outcome::DropRule } else { Outcome::PassRule };
         Counted { outcome, rules: vec![place], malformed }
     }

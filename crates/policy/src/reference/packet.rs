@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 use sluice_ebpf_common::Malformed;
 
+use self::as_people_write_it::{mac_text, reason_name, type_and_code, version_number};
 use crate::IpVersion;
 
 pub(super) const ETHER_TYPE_IPV4: u16 = 0x0800;
@@ -23,6 +24,7 @@ pub struct Packet {
     #[serde(serialize_with = "reason_name")]
     pub malformed: Option<Malformed>,
     /// Destination MAC address.
+    #[serde(serialize_with = "mac_text")]
     pub destination_mac: Option<[u8; 6]>,
     /// VLAN ids, outermost first; 0 is a priority tag.
     pub vlans: Vec<u16>,
@@ -34,6 +36,7 @@ pub struct Packet {
     /// Bytes of the IP packet: IPv4 total length, or IPv6 header plus payload.
     pub l3_length: Option<usize>,
     /// IP version.
+    #[serde(serialize_with = "version_number")]
     pub ip_version: Option<IpVersion>,
     /// Source address.
     pub source: Option<IpAddr>,
@@ -52,6 +55,7 @@ pub struct Packet {
     /// The flags byte of TCP, CWR to FIN.
     pub tcp_flags: Option<u8>,
     /// Type and code of ICMP and ICMPv6.
+    #[serde(serialize_with = "type_and_code")]
     pub icmp: Option<(u8, u8)>,
 }
 
@@ -79,7 +83,33 @@ pub(super) fn is_tag(ether_type: u16) -> bool {
     ETHER_TYPES_OF_TAGS.contains(&ether_type)
 }
 
-#[allow(clippy::ref_option)] // serde calls it with a reference to the field.
-fn reason_name<S: serde::Serializer>(reason: &Option<Malformed>, serializer: S) -> Result<S::Ok, S::Error> {
-    reason.map(Malformed::name).serialize(serializer)
+#[allow(clippy::ref_option)] // serde calls these with a reference to the field.
+mod as_people_write_it {
+    use serde::{Serialize, Serializer};
+    use sluice_ebpf_common::Malformed;
+
+    use crate::IpVersion;
+
+    pub fn reason_name<S: Serializer>(reason: &Option<Malformed>, serializer: S) -> Result<S::Ok, S::Error> {
+        reason.map(Malformed::name).serialize(serializer)
+    }
+
+    pub fn mac_text<S: Serializer>(mac: &Option<[u8; 6]>, serializer: S) -> Result<S::Ok, S::Error> {
+        let pairs = mac.map(|bytes| bytes.map(|byte| format!("{byte:02x}")).join(":"));
+        pairs.serialize(serializer)
+    }
+
+    pub fn version_number<S: Serializer>(ip: &Option<IpVersion>, serializer: S) -> Result<S::Ok, S::Error> {
+        let number = ip.map(|version| if version == IpVersion::V4 { 4 } else { 6 });
+        number.serialize(serializer)
+    }
+
+    pub fn type_and_code<S: Serializer>(icmp: &Option<(u8, u8)>, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Icmp {
+            r#type: u8,
+            code: u8,
+        }
+        icmp.map(|(kind, code)| Icmp { r#type: kind, code }).serialize(serializer)
+    }
 }

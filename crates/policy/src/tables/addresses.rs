@@ -13,7 +13,7 @@ use sluice_prefix_table::fixed;
 use super::{Bindings, DoesNotFit, bits::Bit, heap::Heap, vector::Vector};
 use crate::{Fields, SetReference};
 
-/// A use of a prefix: the bit, whether as source, and whether to reject.
+/// A use of a prefix: the bit's position, whether as source, and whether to reject.
 type Use = (u32, bool, bool);
 
 /// Fills the tables and gives the pages of the address table.
@@ -27,7 +27,7 @@ pub(super) fn fill(
     if bits.iter().all(|bit| !bit.reads(Field::Source) && !bit.reads(Field::Destination)) {
         return Ok(Vec::new());
     }
-    let uses = bits.iter().enumerate().flat_map(|(number, bit)| uses(number, bit));
+    let uses = bits.iter().flat_map(uses);
     let table = fixed::build(uses).map_err(|_| DoesNotFit {
         what: "ways in which the prefixes of rules overlap",
         most: fixed::MAX_CLASSES,
@@ -37,8 +37,8 @@ pub(super) fn fill(
     Ok(table.memory)
 }
 
-fn uses<'a>(number: usize, bit: &'a Bit<'_>) -> impl Iterator<Item = (IpNet, Use)> + 'a {
-    let number = u32::try_from(number).unwrap_or(u32::MAX);
+fn uses<'a>(bit: &'a Bit<'_>) -> impl Iterator<Item = (IpNet, Use)> + 'a {
+    let number = u32::try_from(bit.position).unwrap_or(u32::MAX);
     let of = move |prefixes: &'a [IpNet], source, rejects| {
         prefixes.iter().map(move |prefix| (*prefix, (number, source, rejects)))
     };
@@ -58,12 +58,8 @@ fn vectors(classes: &[Vec<Use>], bits: &[Bit<'_>], source: bool) -> Vec<Vector> 
         if source { !bit.accept.sources.is_empty() } else { !bit.accept.destinations.is_empty() }
     };
     // Bits that only reject accept whatever no prefix of theirs holds.
-    let rejecting: Vec<usize> = bits
-        .iter()
-        .enumerate()
-        .filter(|(_, bit)| bit.reads(field) && !listed(bit))
-        .map(|(number, _)| number)
-        .collect();
+    let rejecting: Vec<usize> =
+        bits.iter().filter(|bit| bit.reads(field) && !listed(bit)).map(|bit| bit.position).collect();
     let vector = |uses: &Vec<Use>| {
         let of = |wanted: bool| {
             let of_side = uses.iter().filter(move |(_, on, rejects)| *on == source && *rejects == wanted);
@@ -88,8 +84,7 @@ fn lists(
     for (list, number) in &bindings.lists {
         let mut fill = |side: Side, pick: &dyn Fn(&Bit<'_>) -> Option<SetReference>| {
             let asks = |bit: &Bit<'_>| pick(bit).is_some_and(|reference| reference.names == *list);
-            let vector =
-                bits.iter().enumerate().filter(|(_, bit)| asks(bit)).map(|(number, _)| number).collect();
+            let vector = bits.iter().filter(|bit| asks(bit)).map(|bit| bit.position).collect();
             tables.lists[side as usize][usize::from(*number) % 64] = heap.entry(vector)?;
             Ok(())
         };

@@ -1,7 +1,7 @@
 //! Rules to bits. A rule whose `not` names several fields matches when any of them certainly does not fit, which one AND
 //! cannot say: it gets a bit for each, one behind the other.
 
-use sluice_ebpf_common::tables::Field;
+use sluice_ebpf_common::tables::{Field, WORDS};
 
 use crate::{Fields, PlannedRule};
 
@@ -10,6 +10,8 @@ use crate::{Fields, PlannedRule};
 pub(super) struct Bit<'a> {
     /// Index of the rule.
     pub(super) rule: usize,
+    /// Where it stands in the vectors.
+    pub(super) position: usize,
     /// What must hold.
     pub(super) accept: &'a Fields,
     /// What must certainly not hold: fields of `not`, of which this bit takes those that are one field of packets.
@@ -34,15 +36,38 @@ pub(super) fn of(rules: &[PlannedRule]) -> Vec<Bit<'_>> {
     for (index, rule) in rules.iter().enumerate() {
         let accept = &rule.matcher.fields;
         match &rule.matcher.not {
-            None => bits.push(Bit { rule: index, accept, reject: None }),
+            None => bits.push(Bit { rule: index, position: 0, accept, reject: None }),
             Some(not) => bits.extend(rejectable(not).map(|field| Bit {
                 rule: index,
+                position: 0,
                 accept,
                 reject: Some((field, not)),
             })),
         }
     }
+    place(&mut bits);
     bits
+}
+
+/// Puts bits together that read the same fields, each group from a new word on as long as there are words.
+fn place(bits: &mut [Bit<'_>]) {
+    let pattern = |bit: &Bit<'_>| -> u32 {
+        super::fields::ALL.into_iter().filter(|field| bit.reads(*field)).map(Field::bit).sum()
+    };
+    let mut numbers: Vec<usize> = (0..bits.len()).collect();
+    numbers.sort_by_key(|number| (pattern(&bits[*number]), *number));
+    let groups: Vec<&[usize]> = numbers.chunk_by(|a, b| pattern(&bits[*a]) == pattern(&bits[*b])).collect();
+    let words: usize = groups.iter().map(|group| group.len().div_ceil(64)).sum();
+    let mut position = 0;
+    for group in groups {
+        for number in group {
+            bits[*number].position = position;
+            position += 1;
+        }
+        if words <= WORDS {
+            position = position.next_multiple_of(64);
+        }
+    }
 }
 
 /// By rule its first bit, and behind them the number of bits.

@@ -53,8 +53,7 @@ fn by_value(
     heap: &mut Heap,
     fits: impl Fn(&Fields, usize) -> bool,
 ) -> Result<(), DoesNotFit> {
-    let readers: Vec<(usize, &Bit<'_>)> =
-        bits.iter().enumerate().filter(|(_, bit)| bit.reads(field)).collect();
+    let readers: Vec<&Bit<'_>> = bits.iter().filter(|bit| bit.reads(field)).collect();
     if readers.is_empty() {
         return Ok(());
     }
@@ -63,8 +62,7 @@ fn by_value(
             let accepts = !super::bits::reads(bit.accept, field) || fits(bit.accept, value);
             accepts && bit.rejects(field).is_none_or(|not| !fits(not, value))
         };
-        let vector: Vector =
-            readers.iter().filter(|(_, bit)| accepts(bit)).map(|(number, _)| *number).collect();
+        let vector: Vector = readers.iter().filter(|bit| accepts(bit)).map(|bit| bit.position).collect();
         *entry = heap.number(vector)?;
     }
     Ok(())
@@ -109,8 +107,8 @@ fn frames(tables: &mut Tables, bits: &[Bit<'_>], heap: &mut Heap) -> Result<(), 
             let rejects = |not: &Fields| fits(not, &shown).into_iter().any(|fit| fit == Some(Some(false)));
             accepts && bit.rejects(Field::Frame).is_none_or(rejects)
         };
-        let readers = bits.iter().enumerate().filter(|(_, bit)| bit.reads(Field::Frame) && accepts(bit));
-        *entry = heap.number(readers.map(|(number, _)| number).collect())?;
+        let readers = bits.iter().filter(|bit| bit.reads(Field::Frame) && accepts(bit));
+        *entry = heap.number(readers.map(|bit| bit.position).collect())?;
     }
     Ok(())
 }

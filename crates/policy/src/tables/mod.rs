@@ -66,16 +66,17 @@ pub(crate) fn build(rules: &[PlannedRule], bindings: &Bindings) -> Result<Compil
     let mut heap = Heap::default();
     add_rules(&mut tables, rules, &bits, bindings)?;
     for field in fields::ALL {
-        let wild: Vector =
-            bits.iter().enumerate().filter(|(_, bit)| !bit.reads(field)).map(|(number, _)| number).collect();
+        let wild: Vector = bits.iter().filter(|bit| !bit.reads(field)).map(|bit| bit.position).collect();
         if bits.iter().any(|bit| bit.reads(field)) {
             tables.fields |= field.bit();
         }
         tables.wild[field as usize] = wild.words();
         tables.wild_summary[field as usize] = wild.summary();
     }
-    // Without a field that narrows them, bits that no rule has would match.
-    tables.fields |= Field::Frame.bit();
+    if tables.fields == 0 {
+        // Without a field that narrows them, bits that no rule has would match.
+        tables.fields = Field::Frame.bit();
+    }
     fields::fill(&mut tables, &bits, &mut heap)?;
     let prefixes = addresses::fill(&mut tables, &bits, &mut heap, bindings)?;
     heap.write(&mut tables);
@@ -102,6 +103,7 @@ fn add_rules(
         if is_first {
             parameters.add(tables, rule, slot(&exceeded_name(rule)))?;
         }
+        tables.order[bit.position] = number_of(number);
         tables.rules[number] = tables::Rule {
             action: action(&rule.action) as u8,
             outcome: outcome(rule) as u8,

@@ -25,9 +25,8 @@ pub(super) fn fill(tables: &mut Tables, bits: &[Bit<'_>], heap: &mut Heap) -> Re
         fields.length.iter().map(|range| (range.first, range.last)).collect()
     })?;
     // A length above 65535 is known and in no range: those accept it that only reject ranges.
-    let beyond =
-        bits.iter().enumerate().filter(|(_, bit)| bit.reads(Field::Length) && bit.accept.length.is_none());
-    tables.length_beyond = u32::from(heap.number(beyond.map(|(number, _)| number).collect())?);
+    let beyond = bits.iter().filter(|bit| bit.reads(Field::Length) && bit.accept.length.is_none());
+    tables.length_beyond = u32::from(heap.number(beyond.map(|bit| bit.position).collect())?);
     Ok(())
 }
 
@@ -56,11 +55,11 @@ fn runs(
 ) -> Result<(), DoesNotFit> {
     let mut vector = Vector::default();
     let mut changes: BTreeMap<u16, Vec<(usize, bool)>> = BTreeMap::from([(0, Vec::new())]);
-    for (number, bit) in bits.iter().enumerate().filter(|(_, bit)| bit.reads(field)) {
+    for bit in bits.iter().filter(|bit| bit.reads(field)) {
         for (first, last) in accepted(bit, field, ranges) {
-            changes.entry(first).or_default().push((number, true));
+            changes.entry(first).or_default().push((bit.position, true));
             if let Some(behind) = last.checked_add(1) {
-                changes.entry(behind).or_default().push((number, false));
+                changes.entry(behind).or_default().push((bit.position, false));
             }
         }
     }
