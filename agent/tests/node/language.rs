@@ -80,7 +80,10 @@ fn what_is_not_carried_out_is_refused_as_a_whole(#[case] action: &str) {
     node.put("policy.yaml", policy(&node, "later", "", &[("first", "type: Drop"), ("second", action)]));
     let status = agent.wait("the refusal", |status| problems(status).next().is_some());
     let problem = problems(&status).next().unwrap();
-    assert_eq!((problem.field.as_str(), problem.reason.as_str()), ("spec.rules[1].action.type", "NotImplemented"));
+    assert_eq!(
+        (problem.field.as_str(), problem.reason.as_str()),
+        ("spec.rules[1].action.type", "NotImplemented")
+    );
     assert_eq!(policy_status(&status, "later").unwrap().state(), PolicyState::Refused);
     assert_eq!(node.program(), None);
 }
