@@ -56,6 +56,11 @@ kernels: setup-test ## Show in QEMU guests that other kernels take the eBPF prog
 	@$(STEP) "the chores" debug cargo build --package xtask
 	@$(TARGET)/debug/xtask kernels
 
+.PHONY: soak
+soak: setup-test ## Compare the program with the reference on random policies and frames for ten minutes (root)
+	@$(STEP) "the chores" debug cargo build --package xtask
+	@$(TARGET)/debug/xtask soak $(SOAK)
+
 # The tests and the chores from one build of the whole workspace: one set of features, compiled once.
 .PHONY: build-all
 build-all: setup-test

@@ -7,6 +7,7 @@ mod generate;
 mod junit;
 mod kernels;
 mod lint;
+mod soak;
 mod step;
 mod test;
 
@@ -46,6 +47,15 @@ enum Chore {
     },
     /// Check format, clippy, licences, spelling, dependency arrows, house rules and generated files.
     Lint,
+    /// Compare the program with the reference evaluator, on random policies and frames, for a time; needs root.
+    Soak {
+        /// For so many minutes.
+        #[arg(long, default_value_t = 10)]
+        minutes: u64,
+        /// Where randomness begins: the same seed finds the same again.
+        #[arg(long)]
+        seed: Option<u64>,
+    },
     /// Run every test and say how many passed, failed and were skipped.
     Test,
 }
@@ -69,6 +79,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Chore::Generate { check } => generate::run(*check),
         Chore::Kernels { kernel, tests } => kernels::run(kernel, *tests),
         Chore::Lint => lint::run(),
+        Chore::Soak { minutes, seed } => soak::run(*minutes, *seed),
         Chore::Test => test::run(),
     }
 }

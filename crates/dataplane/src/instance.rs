@@ -9,10 +9,10 @@ use std::{
 
 use aya::{
     Ebpf, EbpfLoader, Pod,
-    maps::{Array, PerCpuArray},
+    maps::{Array, HashMap, PerCpuArray},
     programs::{ProgramFd, TestRun as _, TestRunOptions, Xdp},
 };
-use sluice_ebpf_common::{Counters, Tables, prefixes::PAGE};
+use sluice_ebpf_common::{Counters, SOURCES_CREATED, SourceKey, Tables, prefixes::PAGE};
 
 use crate::{Error, sys};
 
@@ -98,6 +98,31 @@ pub struct Run {
     pub nanoseconds: u32,
 }
 
+/// What a run of the program has made of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// The XDP action, as the kernel numbers them.
+    pub action: u32,
+    /// What it has put in front of the packet.
+    pub metadata: Vec<u8>,
+    /// The packet, which it does not change.
+    pub packet: Vec<u8>,
+}
+
+/// The buckets of sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sources {
+    /// Made so far. Those that are no longer held were recycled.
+    pub created: u64,
+    /// Held now.
+    pub held: u64,
+}
+
+/// Bytes of `struct xdp_md`.
+const XDP_CONTEXT: usize = 24;
+/// More than the kernel lets a program put in front of a packet.
+const LARGEST_METADATA: usize = 256;
+
 impl Instance {
     /// Loads the program; what it shares with other instances is pinned at `pins`.
     pub fn load(content: &Content<'_>, pins: &Pins<'_>) -> Result<Self, Error> {
@@ -166,6 +191,40 @@ impl Instance {
         let result = self.program()?.test_run(options)?;
         let nanoseconds = u32::try_from(result.duration.as_nanos()).unwrap_or(u32::MAX);
         Ok(Run { action: result.return_value, nanoseconds })
+    }
+
+    /// Runs the program on `frame` once, and gives what it made of it.
+    pub fn run_once(&self, frame: &[u8]) -> Result<Output, Error> {
+        let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+        // `struct xdp_md`: data, data_end, data_meta and three that concern devices.
+        let (mut context_in, mut context) = ([0; XDP_CONTEXT], [0; XDP_CONTEXT]);
+        context_in[4..8].copy_from_slice(&length.to_ne_bytes());
+        let mut bytes = vec![0; frame.len() + LARGEST_METADATA];
+        let result = self.program()?.test_run(TestRunOptions {
+            data_in: Some(frame),
+            data_out: Some(&mut bytes),
+            ctx_in: Some(&context_in),
+            ctx_out: Some(&mut context),
+            ..TestRunOptions::new()
+        })?;
+        bytes.truncate(usize::try_from(result.data_size_out).unwrap_or(usize::MAX));
+        // With metadata the data begins behind it, and it is the first that comes back.
+        let [a, b, c, d, ..] = context;
+        let metadata = usize::try_from(u32::from_ne_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        let packet = bytes.split_off(metadata.min(bytes.len()));
+        Ok(Output { action: result.return_value, metadata: bytes, packet })
+    }
+
+    /// The table of sources of an instance that was loaded unpinned.
+    pub fn sources(&self) -> Result<Sources, Error> {
+        let in_map = |source| Error::Map { ifindex: 0, source };
+        let map = self.ebpf.map(SOURCES).ok_or(Error::NoProgram(SOURCES))?;
+        let sources = HashMap::<_, SourceKey, u64>::try_from(map).map_err(in_map)?;
+        let map = self.ebpf.map(BUCKETS).ok_or(Error::NoProgram(BUCKETS))?;
+        let buckets = Array::<_, u64>::try_from(map).map_err(in_map)?;
+        let created = u32::try_from(SOURCES_CREATED).unwrap_or(u32::MAX);
+        let created = buckets.get(&created, 0).map_err(in_map)?;
+        Ok(Sources { created, held: sources.keys().filter(Result::is_ok).count() as u64 })
     }
 
     /// The counters of an instance that was loaded unpinned, summed over CPUs.

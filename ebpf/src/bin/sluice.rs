@@ -234,6 +234,10 @@ mod xdp {
             let now = unsafe { bpf_ktime_get_ns() } << RATE_SHIFT;
             let cost = cost(limit, walk.bytes as usize);
             if limit.per_source != 0 {
+                // A packet that shows no source has no bucket, and what has none is never dropped.
+                if walk.version == 0 {
+                    return Rate::Within;
+                }
                 return source_rate(limit, slot, walk, cost, now);
             }
             let Some(bucket) = BUCKETS.get(u32::from(slot)) else { return Rate::Unknown };

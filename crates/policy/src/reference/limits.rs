@@ -57,7 +57,7 @@ impl Limits for Exhausted {
     }
 }
 
-const NANOSECONDS: u128 = 1_000_000_000;
+const NANOSECONDS: i128 = 1_000_000_000;
 
 /// Token buckets without a bound on the number of sources. Each begins full.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,8 @@ pub struct TokenBuckets {
 /// Tokens are counted in billionths, so that a rate in seconds and a time in nanoseconds need no division.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    tokens: u128,
+    /// Below 0 after a packet that is larger than the bucket.
+    tokens: i128,
     filled_at: u64,
 }
 
@@ -80,17 +81,19 @@ impl Limits for TokenBuckets {
             // A packet that shows no source has no bucket, and what has none is never dropped.
             return true;
         };
-        let full = u128::from(limit.burst) * NANOSECONDS;
+        let full = i128::from(limit.burst) * NANOSECONDS;
         let now = self.now;
         let bucket = self.buckets.entry((rule, source)).or_insert(Bucket { tokens: full, filled_at: now });
-        let gained = u128::from(now - bucket.filled_at) * u128::from(limit.rate);
+        let gained = i128::from(now - bucket.filled_at) * i128::from(limit.rate);
         bucket.tokens = full.min(bucket.tokens + gained);
         bucket.filled_at = now;
-        let Some(left) = bucket.tokens.checked_sub(cost(limit.unit, packet)) else {
-            return false;
-        };
-        bucket.tokens = left;
-        true
+        let cost = cost(limit.unit, packet);
+        // A full bucket takes any packet: one that is larger than the burst would never pass otherwise.
+        let takes = bucket.tokens == full || cost <= bucket.tokens;
+        if takes {
+            bucket.tokens -= cost;
+        }
+        takes
     }
 }
 
@@ -104,9 +107,9 @@ fn bucket_source(limit: &RateLimit, packet: &Packet) -> Option<Option<IpNet>> {
     IpNet::new(source, length).ok().map(|prefix| Some(prefix.trunc()))
 }
 
-fn cost(unit: RateUnit, packet: &Packet) -> u128 {
+fn cost(unit: RateUnit, packet: &Packet) -> i128 {
     match unit {
         RateUnit::Packets => NANOSECONDS,
-        RateUnit::Bits => packet.frame_length as u128 * 8 * NANOSECONDS,
+        RateUnit::Bits => i128::try_from(packet.frame_length).unwrap_or(i128::MAX >> 40) * 8 * NANOSECONDS,
     }
 }

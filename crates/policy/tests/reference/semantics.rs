@@ -272,3 +272,16 @@ fn a_bit_rate_counts_whole_frames() {
     let seen: Vec<bool> = [0, 0, 0, 1, 1, 10, 10, 10].map(&mut exceeded).to_vec();
     assert_eq!(seen, [false, false, true, false, true, false, false, true]);
 }
+
+/// Such a packet would never pass otherwise; and it is paid for.
+#[test]
+fn a_full_bucket_takes_a_packet_that_is_larger_than_the_burst() {
+    let rules = [rule("p", Fields::default(), Action::RateLimit(limit(8_000, 4_000, RateUnit::Bits)))];
+    let mut buckets = TokenBuckets::default();
+    let mut exceeded = |milliseconds: u64| {
+        buckets.now = milliseconds * 1_000_000;
+        !evaluate(&rules, &NoSets, &mut buckets, &udp(9)).exceeded.is_empty()
+    };
+    let seen: Vec<bool> = [0, 0, 500, 999, 1000, 1001, 5000].map(&mut exceeded).to_vec();
+    assert_eq!(seen, [false, true, true, true, false, true, false]);
+}
