@@ -172,7 +172,7 @@ fn what_check_counts() {
     assert_eq!(count_problems(&good), 0);
     let degraded = StatusReply { interfaces: vec![samples::limited()], ..samples::idle() };
     assert_eq!(count_problems(&degraded), 1);
-    // Four policies, three sets, the foreign program's interface and the bypassed one.
+    // Four policies, the foreign program's interface and the bypassed one, and three sets.
     assert_eq!(count_problems(&samples::busy()), 9);
     assert_eq!(count_problems(&StatusReply::default()), 1);
 }

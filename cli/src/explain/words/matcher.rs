@@ -16,13 +16,18 @@ const TCP_FLAGS: [&str; 8] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "
 pub fn matcher(matcher: &Matcher) -> String {
     match &matcher.not {
         None => fields(&matcher.fields),
-        Some(not) => format!("{}, but not {}", fields(&matcher.fields), fields(not)),
+        Some(not) => format!("{}, but not {}", fields(&matcher.fields), phrase(not, "packets")),
     }
 }
 
 /// What these fields ask for together.
 pub fn fields(fields: &Fields) -> String {
-    let mut words = kind(fields);
+    phrase(fields, "every packet")
+}
+
+/// Begins with `anything` where no kind of packet is asked for.
+fn phrase(fields: &Fields, anything: &str) -> String {
+    let mut words = kind(fields).unwrap_or_else(|| anything.to_owned());
     let ends = [
         ("from", &fields.sources, &fields.source_sets, &fields.source_ports),
         ("to", &fields.destinations, &fields.destination_sets, &fields.destination_ports),
@@ -45,7 +50,7 @@ pub fn fields(fields: &Fields) -> String {
 }
 
 /// What kind of packet it is: `IPv6 UDP fragments`.
-fn kind(fields: &Fields) -> String {
+fn kind(fields: &Fields) -> Option<String> {
     let version = fields.ip_version.map(|version| match version {
         IpVersion::V4 => "IPv4",
         IpVersion::V6 => "IPv6",
@@ -69,7 +74,7 @@ fn kind(fields: &Fields) -> String {
     let words =
         [frame.map(str::to_owned), version.map(str::to_owned), protocol, icmp, fragment.map(str::to_owned)];
     let given: Vec<String> = words.into_iter().flatten().collect();
-    if given.is_empty() { "every packet".to_owned() } else { given.join(" ") }
+    (!given.is_empty()).then(|| given.join(" "))
 }
 
 /// One end of a packet: prefixes and sets must both fit.

@@ -48,16 +48,17 @@ fn every_field() {
         json!({"sources": ["192.0.2.0/24", "2001:db8::1/128"], "destinations": ["198.51.100.7/32"]}),
         json!({"sourceSets": ["bad", "worse"]}),
         json!({"sources": ["192.0.2.0/24"], "sourceSets": ["bad"]}),
-        json!({"destinationSetSelector": {"matchLabels": {"feed": "drop"}, "matchExpressions": [
-            {"key": "tier", "operator": "In", "values": ["1", "2"]}, {"key": "old", "operator": "DoesNotExist"}]}}),
+        json!({"destinationSets": ["bad"], "destinationSetSelector": {"matchLabels": {"feed": "drop"},
+            "matchExpressions": [{"key": "tier", "operator": "In", "values": ["1", "2"]},
+                {"key": "old", "operator": "DoesNotExist"}]}}),
         json!({"protocol": "TCP", "tcpFlags": {"set": ["SYN"], "unset": ["ACK", "RST"]}}),
-        json!({"protocol": "ICMP", "icmp": {"type": 8, "code": 0}}),
+        json!({"protocol": "ICMP", "icmp": [{"type": 8, "code": 0}, {"type": 13}]}),
         json!({"vlan": {"ids": [0, 5]}}),
-        json!({"ipVersion": 6, "protocol": "UDP", "fragment": "Later"}),
+        json!({"ipVersion": "IPv6", "protocol": "UDP", "fragment": "Later"}),
         json!({"fragment": "First"}),
         json!({"fragment": "Any"}),
         json!({"length": "0-64"}),
-        json!({"ipVersion": 4, "protocol": "IPv6"}),
+        json!({"ipVersion": "IPv4", "protocol": "IPv6"}),
     ]));
 }
 
