@@ -137,6 +137,7 @@ pub fn judge<F: Frame, E: Environment>(
 }
 
 #[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "the parts of a packet that are known by then")]
 fn transport<F: Frame, E: Environment>(
     head: &F,
     offset: usize,

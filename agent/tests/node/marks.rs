@@ -46,7 +46,7 @@ fn tc_pins(node: &Node) -> usize {
 }
 
 fn state(status: &StatusReply) -> PolicyState {
-    policy_status(status, "marks").map_or(PolicyState::Unspecified, |policy| policy.state())
+    policy_status(status, "marks").map_or(PolicyState::Unspecified, sluice_ipc::v1alpha1::PolicyStatus::state)
 }
 
 #[rstest]

@@ -14,7 +14,7 @@ use crate::{numbers, output::clean};
 
 /// Names of interfaces have 15 bytes at most.
 const INTERFACE: u16 = 15;
-/// RateLimit is the longest.
+/// `RateLimit` is the longest.
 const ACTION: u16 = 9;
 const NUMBER: u16 = 9;
 

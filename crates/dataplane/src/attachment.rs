@@ -373,7 +373,7 @@ fn program_name(revision: &Revision<'_>) -> String {
     object_digest().hash(&mut hasher);
     match (revision.compiled)(&vec![0; revision.rules.len()]) {
         Ok(compiled) => {
-            (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher)
+            (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher);
         }
         Err(message) => message.hash(&mut hasher),
     }

@@ -7,6 +7,7 @@ use sluice_policy::{Policy, parse_document};
 
 use super::*;
 
+#[allow(clippy::needless_pass_by_value, reason = "callers make it with json!")]
 fn policy(spec: Value) -> Policy {
     let mut document = json!({
         "apiVersion": "sluice.dev/v1alpha1",
