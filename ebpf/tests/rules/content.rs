@@ -142,9 +142,9 @@ impl Content {
                 next += 1;
             }
         }
-        for side in 0..SIDES {
-            for list in 0..MAX_LISTS {
-                tables.lists[side][list] = tables.entries[self.entry(SETS[side].0, list)];
+        for (entries, (field, _)) in tables.lists.iter_mut().zip(SETS) {
+            for (list, entry) in entries.iter_mut().enumerate() {
+                *entry = tables.entries[self.entry(field, list)];
             }
         }
     }
