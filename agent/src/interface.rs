@@ -86,9 +86,7 @@ impl Interface {
     /// Whether the rules in force are those that should be.
     pub fn is_programmed(&self) -> bool {
         let in_force = self.in_force.as_ref().map(|plan| &plan.rules);
-        self.mode.is_some()
-            && in_force == self.wanted.as_ref().map(|plan| &plan.rules)
-            && !self.lacks_marks()
+        self.mode.is_some() && in_force == self.wanted.as_ref().map(|plan| &plan.rules) && !self.lacks_marks()
     }
 
     /// Whether packets are marked and nothing applies the marks.

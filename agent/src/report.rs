@@ -7,12 +7,7 @@ use sluice_ebpf_common::{Counter, Counters, Event, Malformed, Outcome};
 use sluice_ipc::v1alpha1 as ipc;
 use sluice_policy::{Enforcement, InterfacePlan, Mode, PlannedRule};
 
-use crate::{
-    attempt::Foreign,
-    interface::Interface,
-    node::Node,
-    policies, set_status,
-};
+use crate::{attempt::Foreign, interface::Interface, node::Node, policies, set_status};
 
 /// One reading of everything.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Answers of an agent, made by hand, that the snapshot tests of all renderings share.
 
 use sluice_ipc::v1alpha1::{
-    AddressSetState, AddressSetStatus, AddressTableStatus, AgentStatus, EventCounter, ForeignProgram, InterfaceStatus,
-    MalformedCounter, OutcomeCounter, PolicyState, PolicyStatus, Problem, RejectedEntry, RuleCounter,
-    SkippedInterface, StatusReply, Warning,
+    AddressSetState, AddressSetStatus, AddressTableStatus, AgentStatus, EventCounter, ForeignProgram,
+    InterfaceStatus, MalformedCounter, OutcomeCounter, PolicyState, PolicyStatus, Problem, RejectedEntry,
+    RuleCounter, SkippedInterface, StatusReply, Warning,
 };
 
 /// When the samples are looked at.
@@ -240,7 +240,8 @@ pub fn long_names() -> StatusReply {
 /// The whole policy language at once: the failsafe, rate limits, marks, a dry run.
 pub fn limited() -> InterfaceStatus {
     let plain = |policy: &str, name: &str, action: &str| rule(policy, name, action, 1000);
-    let event = |event: &str, packets: u64| EventCounter { event: event.into(), packets, bytes: packets * 60 };
+    let event =
+        |event: &str, packets: u64| EventCounter { event: event.into(), packets, bytes: packets * 60 };
     InterfaceStatus {
         name: "eth4".into(),
         outcomes: vec![

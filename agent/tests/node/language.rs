@@ -1,7 +1,10 @@
 //! What status shows of the new kinds of rules: rates and what exceeds them, dry runs, sources, and what is refused.
 
+use std::net::Ipv4Addr;
+
 use rstest::rstest;
 use sluice_ipc::v1alpha1::{InterfaceStatus, PolicyState, RuleCounter};
+use sluice_testkit::{Frame, traffic};
 
 use crate::harness::{Node, interface, policy_rules, policy_status, problems};
 
@@ -52,6 +55,31 @@ fn what_exceeds_a_rate_stands_beside_its_rule(#[case] per: &str, #[case] evicted
 }
 
 #[test]
+fn sources_that_had_to_make_room_are_counted() {
+    const SOURCES: u32 = 70_000;
+    let Some(node) = Node::new("evicted") else { return };
+    let agent = node.start();
+    let limit = "type: RateLimit, rateLimit: {packetsPerSecond: 10, burst: 10, per: Source}";
+    node.put("policy.yaml", policy(&node, "limits", "", &[("slow", limit)]));
+    agent.wait_for_rules(node.device(), &["slow"]);
+    let (peer, to) = (&node.lab.peer, &node.lab.node);
+    let frame = |number: u32| {
+        let source = Ipv4Addr::from(0x0b00_0000 + number);
+        Frame::ethernet(peer.mac, to.mac).ipv4(source, to.ipv4).udp(5000, 9).pad_to(60).build()
+    };
+    let frames: Vec<Vec<u8>> = (0..SOURCES).map(frame).collect();
+    traffic::send(&peer.namespace, &peer.device, &frames).unwrap();
+    let status = agent.wait("the packets are counted", |status| {
+        interface(status, node.device()).is_some_and(|it| rule(it, "slow").packets == u64::from(SOURCES))
+    });
+    let interface = interface(&status, node.device()).unwrap();
+    assert_eq!(rule(interface, "slow").exceeded_packets, Some(0));
+    let evicted = interface.sources_evicted.unwrap();
+    // At least what does not fit; the kernel recycles a little earlier.
+    assert!((SOURCES - 65_536..SOURCES / 2).contains(&u32::try_from(evicted).unwrap()), "{evicted}");
+}
+
+#[test]
 fn a_dry_run_is_shown_as_one_and_drops_nothing() {
     let Some(node) = Node::new("dry") else { return };
     let agent = node.start();
@@ -80,7 +108,10 @@ fn what_is_not_carried_out_is_refused_as_a_whole(#[case] action: &str) {
     node.put("policy.yaml", policy(&node, "later", "", &[("first", "type: Drop"), ("second", action)]));
     let status = agent.wait("the refusal", |status| problems(status).next().is_some());
     let problem = problems(&status).next().unwrap();
-    assert_eq!((problem.field.as_str(), problem.reason.as_str()), ("spec.rules[1].action.type", "NotImplemented"));
+    assert_eq!(
+        (problem.field.as_str(), problem.reason.as_str()),
+        ("spec.rules[1].action.type", "NotImplemented")
+    );
     assert_eq!(policy_status(&status, "later").unwrap().state(), PolicyState::Refused);
     assert_eq!(node.program(), None);
 }

@@ -121,7 +121,9 @@ fn where_nothing_can_apply_marks_the_policy_is_not_programmed_and_says_why() {
     let program = program.into_iter().find(|path| path.to_string_lossy().contains("/program_")).unwrap();
     // The pin of another kind of object where the link should be.
     let foreign = folder.join("tc_link");
-    node.namespace().call(&format!("bpftool prog pin pinned {} {}", program.display(), foreign.display())).unwrap();
+    node.namespace()
+        .call(&format!("bpftool prog pin pinned {} {}", program.display(), foreign.display()))
+        .unwrap();
     node.put("policy.yaml", marks(&node, "Auto"));
     let status = agent.wait("not programmed", |status| state(status) == PolicyState::NotProgrammed);
     let interface = interface(&status, node.device()).unwrap();

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sluice_policy::failsafe::ServiceChange;
 use sluice_policy::{
-    Action, DefaultAction, Enforcement, Failsafe, Fields, Matcher, Mode, NodePlan, Policy, PolicyReport, Problem, Warning,
+    Action, DefaultAction, Enforcement, Failsafe, Fields, Matcher, Mode, NodePlan, Policy, PolicyReport,
+    Problem, Warning,
 };
 
 use super::words;
-
-
 
 /// Everything that `explain` says.
 #[derive(Serialize)]

@@ -47,7 +47,11 @@ impl ReportText<'_> {
         writeln!(f, "{position}. {} ({})", clean(&policy.name), clean(&policy.file))?;
         write!(f, "   priority {}, mode {}", policy.priority, policy.mode.as_str())?;
         let is_dry = policy.enforcement == Enforcement::DryRun;
-        writeln!(f, "{}", if is_dry { ", dry run: counted as if it were enforced; changes no packet" } else { "" })?;
+        writeln!(
+            f,
+            "{}",
+            if is_dry { ", dry run: counted as if it were enforced; changes no packet" } else { "" }
+        )?;
         for (index, selector) in policy.interfaces.iter().enumerate() {
             let before = if index == 0 { "   on interfaces with" } else { "   and on those with" };
             writeln!(f, "{before} {}", clean(&words::selector(selector)))?;
@@ -58,7 +62,12 @@ impl ReportText<'_> {
         let width = self.width.map(|width| width.saturating_sub(3));
         indent(f, &table(&["RULE", "PACKETS", "ACTION"], rows(policy), width))?;
         for Finding { field, message, .. } in &policy.not_carried_out {
-            writeln!(f, "   note: an agent of this release refuses this policy: {}: {}", clean(field), clean(message))?;
+            writeln!(
+                f,
+                "   note: an agent of this release refuses this policy: {}: {}",
+                clean(field),
+                clean(message)
+            )?;
         }
         for warning in &policy.warnings {
             writeln!(f, "   warning: {}: {}", warning.reason, clean(&warning.message))?;
@@ -99,9 +108,10 @@ impl ReportText<'_> {
 }
 
 fn rows(policy: &ExplainedPolicy) -> Vec<Vec<String>> {
-    let rules = policy.rules.iter().map(|rule| {
-        vec![rule.name.clone(), words::matcher(&rule.matcher), words::action(&rule.action)]
-    });
+    let rules = policy
+        .rules
+        .iter()
+        .map(|rule| vec![rule.name.clone(), words::matcher(&rule.matcher), words::action(&rule.action)]);
     let default = policy.default_action.map(|action| {
         let action = match action {
             DefaultAction::Drop => Action::Drop,

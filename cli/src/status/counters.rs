@@ -18,7 +18,10 @@ pub fn write(f: &mut Formatter<'_>, interfaces: &[InterfaceStatus], width: Optio
     let limits = interfaces.iter().flat_map(|interface| &interface.rules).any(is_limit);
     let exceeded = if limits { EXCEEDED } else { &[] };
     for (columns, rows) in [
-        ([BY_RULE, exceeded].concat(), interfaces.iter().flat_map(|it| by_rule(it, limits)).collect::<Vec<_>>()),
+        (
+            [BY_RULE, exceeded].concat(),
+            interfaces.iter().flat_map(|it| by_rule(it, limits)).collect::<Vec<_>>(),
+        ),
         (BY_OUTCOME.to_vec(), interfaces.iter().flat_map(by_outcome).collect()),
         (BY_EVENT.to_vec(), interfaces.iter().flat_map(by_event).collect()),
         (MALFORMED.to_vec(), interfaces.iter().flat_map(malformed).collect()),
@@ -42,7 +45,8 @@ fn by_rule(interface: &InterfaceStatus, limits: bool) -> Vec<Vec<String>> {
     let one = |it: &RuleCounter| {
         let action = if it.dry_run { format!("{} (dry run)", it.action) } else { it.action.clone() };
         let mut row = row(&[&interface.name, &it.policy, &it.rule, &action], it.packets, it.bytes);
-        let figure = |exceeded: Option<u64>| exceeded.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        let figure =
+            |exceeded: Option<u64>| exceeded.map_or_else(|| "-".to_owned(), |number| number.to_string());
         row.extend([it.exceeded_packets, it.exceeded_bytes].map(figure).into_iter().filter(|_| limits));
         row
     };

@@ -13,7 +13,6 @@ use std::{
     path::Path,
 };
 
-
 use aya_obj::generated::{bpf_attach_type, bpf_attr, bpf_cmd, bpf_link_info, bpf_link_type, bpf_prog_info};
 use sluice_ebpf_common::SourceKey;
 

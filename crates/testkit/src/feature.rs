@@ -1,8 +1,8 @@
 //! Honest skips: a test names the feature of the machine that it needs. Where the feature is missing the
 //! test says so and counts as skipped, and where the machine must have it (`TESTKIT_NO_SKIP=1`) it fails.
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use crate::namespace::NetworkNamespace;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fmt;
 use std::fs::File;
 use std::io::Write as _;

@@ -9,9 +9,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use sluice_ipc::v1alpha1::{
-    InterfaceStatus, PolicyStatus, Problem, RuleCounter, StatusReply, StatusRequest,
-};
+use sluice_ipc::v1alpha1::{InterfaceStatus, PolicyStatus, Problem, RuleCounter, StatusReply, StatusRequest};
 use sluice_testkit::wait_until;
 use tokio::runtime::Runtime;
 

@@ -55,8 +55,10 @@ fn ranges(cpus: &[u32]) -> String {
             _ => ranges.push((*cpu, *cpu)),
         }
     }
-    let words = ranges.iter().map(|(first, last)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
-    });
+    let words = ranges.iter().map(
+        |(first, last)| {
+            if first == last { first.to_string() } else { format!("{first}-{last}") }
+        },
+    );
     words.collect::<Vec<_>>().join(",")
 }

@@ -71,7 +71,8 @@ fn kind(fields: &Fields) -> Option<String> {
     });
     let icmp: Vec<String> = fields.icmp.iter().map(icmp).collect();
     let icmp = (!icmp.is_empty()).then(|| format!("type {}", any_of(&icmp)));
-    let words = [frame.map(str::to_owned), version.map(str::to_owned), protocol, icmp, fragment.map(str::to_owned)];
+    let words =
+        [frame.map(str::to_owned), version.map(str::to_owned), protocol, icmp, fragment.map(str::to_owned)];
     let given: Vec<String> = words.into_iter().flatten().collect();
     (!given.is_empty()).then(|| given.join(" "))
 }
@@ -92,7 +93,11 @@ fn end(prefixes: &[IpNet], sets: Option<&SetReference>, ports: &[PortRange]) -> 
 
 /// One address needs no length behind it.
 fn prefix(prefix: &IpNet) -> String {
-    if prefix.prefix_len() == prefix.max_prefix_len() { prefix.addr().to_string() } else { prefix.to_string() }
+    if prefix.prefix_len() == prefix.max_prefix_len() {
+        prefix.addr().to_string()
+    } else {
+        prefix.to_string()
+    }
 }
 
 fn set_reference(reference: &SetReference) -> String {
@@ -104,7 +109,8 @@ fn set_reference(reference: &SetReference) -> String {
 fn labels(selector: &LabelSelector) -> String {
     let equal = selector.match_labels.iter().flatten().map(|(key, value)| format!("{key}={value}"));
     let expressions = selector.match_expressions.iter().flatten().map(|expression| {
-        let (key, values) = (&expression.key, expression.values.iter().flatten().cloned().collect::<Vec<_>>());
+        let (key, values) =
+            (&expression.key, expression.values.iter().flatten().cloned().collect::<Vec<_>>());
         match expression.operator.as_str() {
             "In" => format!("{key} in ({})", values.join(", ")),
             "NotIn" => format!("{key} not in ({})", values.join(", ")),

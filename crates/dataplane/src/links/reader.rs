@@ -65,7 +65,9 @@ impl Reader {
     pub fn routing(&mut self) -> Result<Routing, LinksError> {
         let mut found = Routing::default();
         let request = all("RTM_GETADDR", libc::RTM_GETADDR, &[0; ADDRESS_HEADER]);
-        self.collect(&request, &mut found.addresses, |reply| Ok(routing::address(reply)?.into_iter().collect()))?;
+        self.collect(&request, &mut found.addresses, |reply| {
+            Ok(routing::address(reply)?.into_iter().collect())
+        })?;
         for family in [libc::AF_INET, libc::AF_INET6] {
             let mut payload = [0; ROUTE_HEADER];
             payload[0] = u8::try_from(family).unwrap_or_default();

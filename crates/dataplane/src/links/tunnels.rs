@@ -24,7 +24,10 @@ pub(super) fn port(kind: Option<&str>, data: &[u8]) -> Option<u16> {
         _ => return None,
     };
     let found = attributes(data).flatten().find(|(kind, _)| *kind == wanted);
-    found.and_then(|(_, value)| value.first_chunk().copied()).map(u16::from_be_bytes).filter(|port| *port != 0)
+    found
+        .and_then(|(_, value)| value.first_chunk().copied())
+        .map(u16::from_be_bytes)
+        .filter(|port| *port != 0)
 }
 
 /// The port of a `WireGuard` device. `None`: it has none yet, it has gone, or the kernel knows no `WireGuard`.
