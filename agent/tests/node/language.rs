@@ -1,7 +1,10 @@
 //! What status shows of the new kinds of rules: rates and what exceeds them, dry runs, sources, and what is refused.
 
+use std::net::Ipv4Addr;
+
 use rstest::rstest;
 use sluice_ipc::v1alpha1::{InterfaceStatus, PolicyState, RuleCounter};
+use sluice_testkit::{Frame, traffic};
 
 use crate::harness::{Node, interface, policy_rules, policy_status, problems};
 
@@ -49,6 +52,31 @@ fn what_exceeds_a_rate_stands_beside_its_rule(#[case] per: &str, #[case] evicted
     assert_eq!(outcome(interface, "PassNoMatch"), 50 - exceeded);
     assert_eq!(rule(interface, "slow").exceeded_bytes, Some(exceeded * 43));
     assert_eq!(interface.sources_evicted, evicted);
+}
+
+#[test]
+fn sources_that_had_to_make_room_are_counted() {
+    const SOURCES: u32 = 70_000;
+    let Some(node) = Node::new("evicted") else { return };
+    let agent = node.start();
+    let limit = "type: RateLimit, rateLimit: {packetsPerSecond: 10, burst: 10, per: Source}";
+    node.put("policy.yaml", policy(&node, "limits", "", &[("slow", limit)]));
+    agent.wait_for_rules(node.device(), &["slow"]);
+    let (peer, to) = (&node.lab.peer, &node.lab.node);
+    let frame = |number: u32| {
+        let source = Ipv4Addr::from(0x0b00_0000 + number);
+        Frame::ethernet(peer.mac, to.mac).ipv4(source, to.ipv4).udp(5000, 9).pad_to(60).build()
+    };
+    let frames: Vec<Vec<u8>> = (0..SOURCES).map(frame).collect();
+    traffic::send(&peer.namespace, &peer.device, &frames).unwrap();
+    let status = agent.wait("the packets are counted", |status| {
+        interface(status, node.device()).is_some_and(|it| rule(it, "slow").packets == u64::from(SOURCES))
+    });
+    let interface = interface(&status, node.device()).unwrap();
+    assert_eq!(rule(interface, "slow").exceeded_packets, Some(0));
+    let evicted = interface.sources_evicted.unwrap();
+    // At least what does not fit; the kernel recycles a little earlier.
+    assert!((SOURCES - 65_536..SOURCES / 2).contains(&u32::try_from(evicted).unwrap()), "{evicted}");
 }
 
 #[test]

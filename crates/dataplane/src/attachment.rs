@@ -247,8 +247,7 @@ impl Attachment {
         self.slots.counted(counters)
     }
 
-    /// How many of its `most` sources the interface has forgotten to make room for others; `None` if none was ever
-    /// remembered by a program that this build can read.
+    /// Sources that were forgotten to make room for others, of at most `most`; `None` if there is no table of them.
     pub fn sources_evicted(&self, most: u32) -> Result<Option<u64>, Error> {
         let (buckets, sources) = (self.folder.join(buckets_name()), self.folder.join(sources_name(most)));
         if !buckets.exists() || !sources.exists() {
