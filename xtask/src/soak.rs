@@ -15,7 +15,9 @@ pub fn run(minutes: u64, seed: Option<u64>) -> Result<()> {
     let seed = seed.unwrap_or(now.as_secs());
     println!("{minutes} minutes, seed {seed}");
     let mut soak = command(TEST)?;
-    soak.env("SOAK_MINUTES", minutes.to_string()).env("SOAK_SEED", seed.to_string()).env("TESTKIT_NO_SKIP", "1");
+    soak.env("SOAK_MINUTES", minutes.to_string())
+        .env("SOAK_SEED", seed.to_string())
+        .env("TESTKIT_NO_SKIP", "1");
     let status = soak.status().context("start cargo")?;
     ensure!(status.success(), "the soak with seed {seed} failed: see above");
     Ok(())

@@ -9,11 +9,11 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::{Value, json};
 use sluice_policy::NodeFacts;
 
-use crate::{can_load, cpus};
 use crate::cases::{load, plan_of};
 use crate::limits::v4;
 use crate::policies::Sets;
 use crate::program::{Machine, Program};
+use crate::{can_load, cpus};
 
 const DURATION: Duration = Duration::from_secs(10);
 /// Bits of a frame.
@@ -32,7 +32,8 @@ struct Measured {
 
 fn measured(machine: &mut Machine, packets: u64, per: &str, is_bits: bool) -> Measured {
     let mut limit = json!({"per": per});
-    let (field, rate) = if is_bits { ("bitsPerSecond", packets * FRAME_BITS) } else { ("packetsPerSecond", packets) };
+    let (field, rate) =
+        if is_bits { ("bitsPerSecond", packets * FRAME_BITS) } else { ("packetsPerSecond", packets) };
     limit[field] = json!(rate);
     let rules: Value = json!([{"name": "limit", "match": {"protocol": "UDP"}, "action": {"type": "RateLimit", "rateLimit": limit}}]);
     let plan = plan_of(&[("p", &json!({"rules": rules}))], &NodeFacts::default(), &Sets::new());
@@ -99,7 +100,10 @@ impl Measured {
         let passed = (offered - exceeded) as f64;
         println!("{}: {passed} of {offered} passed, {:+.3} %", self.name, (passed / expected - 1.0) * 100.0);
         if (offered as f64) < expected * 1.2 {
-            return Some(format!("{}: the machine is too busy to offer more than the rate: {offered}", self.name));
+            return Some(format!(
+                "{}: the machine is too busy to offer more than the rate: {offered}",
+                self.name
+            ));
         }
         let is_exact = (passed / expected - 1.0).abs() <= TOLERANCE;
         (!is_exact).then(|| format!("{}: {passed} passed instead of {expected:.0}", self.name))

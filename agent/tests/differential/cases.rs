@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use rstest::rstest;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sluice_policy::reference::Packet;
 use sluice_policy::reference::FragmentPlace;
+use sluice_policy::reference::Packet;
 use sluice_policy::{InterfacePlan, LinkFacts, Node, NodeFacts, SetFacts, compile, parse_document};
 
 use crate::can_load;
@@ -52,8 +52,7 @@ pub fn plan_of(policies: &[(&str, &Value)], facts: &NodeFacts, sets: &Sets) -> I
     let parse = |(name, spec): &(&str, &Value)| {
         let mut spec = (*spec).clone();
         spec["interfaces"] = json!([{"names": ["eth0"]}]);
-        let document =
-            json!({"apiVersion": "sluice.dev/v1alpha1", "kind": "XdpPolicy", "metadata": {"name": name}, "spec": spec});
+        let document = json!({"apiVersion": "sluice.dev/v1alpha1", "kind": "XdpPolicy", "metadata": {"name": name}, "spec": spec});
         parse_document("case.yaml", &document).unwrap()
     };
     let policies: Vec<_> = policies.iter().map(parse).collect();
@@ -99,7 +98,8 @@ fn judges(#[case] id: &str) {
         return;
     }
     let case = all().into_iter().find(|case| case.id == id).expect("a case with this id");
-    let policies: Vec<(&str, &Value)> = case.policies.iter().map(|policy| (policy.name.as_str(), &policy.spec)).collect();
+    let policies: Vec<(&str, &Value)> =
+        case.policies.iter().map(|policy| (policy.name.as_str(), &policy.spec)).collect();
     let plan = plan_of(&policies, &case.node, &Sets::new());
     let program = load(&mut Machine::new(), &plan, &Sets::new());
     for packet in &case.packets {
@@ -142,8 +142,10 @@ fn every_frame_of_the_packet_cases_is_read_right() {
         }
         run += 1;
         let (shown, unknown) = rules_for(&packet);
-        let spec = json!({"rules": named("shown", &shown).chain(named("unknown", &unknown)).collect::<Vec<_>>()});
-        let program = load(&mut machine, &plan_of(&[("p", &spec)], &NodeFacts::default(), &Sets::new()), &Sets::new());
+        let spec =
+            json!({"rules": named("shown", &shown).chain(named("unknown", &unknown)).collect::<Vec<_>>()});
+        let program =
+            load(&mut machine, &plan_of(&[("p", &spec)], &NodeFacts::default(), &Sets::new()), &Sets::new());
         program.run(&frame);
         let counted = program.counted();
         let reasons = counted.names().filter(|name| name.starts_with("malformed")).collect::<Vec<_>>();
@@ -180,7 +182,9 @@ fn rules_for(packet: &Packet) -> (Vec<Value>, Vec<Value>) {
         None => unknown.extend(either(json!({"vlan": {"ids": [0, 100]}}))),
     }
     match packet.ip_version {
-        Some(version) => shown.push(json!({"ipVersion": if version == sluice_policy::IpVersion::V4 { 4 } else { 6 }})),
+        Some(version) => {
+            shown.push(json!({"ipVersion": if version == sluice_policy::IpVersion::V4 { 4 } else { 6 }}))
+        }
         None => unknown.extend(either(json!({"ipVersion": 4}))),
     }
     for (field, address) in [("sources", packet.source), ("destinations", packet.destination)] {

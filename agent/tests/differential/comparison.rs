@@ -9,7 +9,9 @@ use sluice_policy::reference::{Decision, Marks, Packet, TokenBuckets, Verdict, d
 use sluice_policy::{Action, Bindings, CompiledRules, Enforcement, InterfacePlan, PlannedRule};
 
 use crate::policies::{Input, Sets};
-use crate::program::{Counted, Machine, Program, bindings, event_name, hex, malformed_name, metadata, outcome_name};
+use crate::program::{
+    Counted, Machine, Program, bindings, event_name, hex, malformed_name, metadata, outcome_name,
+};
 
 const XDP_DROP: u32 = 1;
 const XDP_PASS: u32 = 2;
@@ -81,7 +83,12 @@ pub fn compare(
 }
 
 impl<'a> Judges<'a> {
-    fn new(machine: &mut Machine, input: &'a Input, plan: &'a InterfacePlan, tampering: &'a dyn Tampering) -> Self {
+    fn new(
+        machine: &mut Machine,
+        input: &'a Input,
+        plan: &'a InterfacePlan,
+        tampering: &'a dyn Tampering,
+    ) -> Self {
         let mut bindings = bindings(plan);
         let compiled = tampering.program(plan, &mut bindings);
         let program = machine.load(plan, &input.sets, bindings, &compiled);
@@ -114,7 +121,8 @@ impl<'a> Judges<'a> {
 
     fn said(&self, output: &Output) -> Said {
         let metadata = metadata(output);
-        let given = metadata.map(|given| (Marks { mark: given.mark(), priority: given.priority() }, given.rule));
+        let given =
+            metadata.map(|given| (Marks { mark: given.mark(), priority: given.priority() }, given.rule));
         Said { action: output.action, mark: given }
     }
 
@@ -132,7 +140,8 @@ impl<'a> Judges<'a> {
                 let packet = self.tampering.packet(dissect(frame));
                 writeln!(message, "read as: {packet:?}").unwrap();
                 writeln!(message, "reference: {said:?}\nprogram:   {program:?}").unwrap();
-                writeln!(message, "counted before: {before}\nreference: {expected}\nprogram:   {counted}").unwrap();
+                writeln!(message, "counted before: {before}\nreference: {expected}\nprogram:   {counted}")
+                    .unwrap();
                 if is_changed {
                     writeln!(message, "the program has changed the packet").unwrap();
                 }

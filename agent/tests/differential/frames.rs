@@ -69,7 +69,8 @@ pub fn ipv4(choices: &mut Choices<'_>) -> Vec<u8> {
 
 pub fn ipv6(choices: &mut Choices<'_>) -> Vec<u8> {
     let (source, destination) = (v6(choices), v6(choices));
-    let count = choices.weighted(&[(150, 0_usize), (50, 1), (20, 2), (10, 3), (6, 7), (6, 8), (6, 9), (8, 4)]);
+    let count =
+        choices.weighted(&[(150, 0_usize), (50, 1), (20, 2), (10, 3), (6, 7), (6, 8), (6, 9), (8, 4)]);
     let place = place(choices);
     let (protocol, body) = transport(choices, place == Place::Later);
     let mut kinds: Vec<u8> = (0..count).map(|_| choices.of(&[60, 0, 43, AUTHENTICATION])).collect();
@@ -133,7 +134,17 @@ fn transport(choices: &mut Choices<'_>, is_later: bool) -> (u8, Vec<u8>) {
     ];
     let protocol = choices.weighted(&protocols);
     let mut segment = header(choices, protocol);
-    let payload = choices.weighted(&[(60, 18_usize), (50, 0), (30, 1), (30, 8), (30, 32), (30, 100), (12, 1400), (8, 3500), (6, 9000)]);
+    let payload = choices.weighted(&[
+        (60, 18_usize),
+        (50, 0),
+        (30, 1),
+        (30, 8),
+        (30, 32),
+        (30, 100),
+        (12, 1400),
+        (8, 3500),
+        (6, 9000),
+    ]);
     segment.extend([0, 80, 0, 9].iter().cycle().take(payload));
     if protocol == UDP && !is_later {
         let length = u16::try_from(segment.len()).unwrap_or(u16::MAX);
@@ -152,7 +163,8 @@ fn header(choices: &mut Choices<'_>, protocol: u8) -> Vec<u8> {
         TCP => {
             let options = choices.weighted(&[(200, 0_u8), (40, 1), (16, 10)]);
             let flags = choices.of(&[2, 0x12, 0x10, 0x18, 0, 1, 3, 4, 0xc2, 0x29, 0xff]);
-            let rest = [&[0, 0, 0, 1, 0, 0, 0, 0, (5 + options) << 4, flags][..], &[0xfa, 0xf0, 0, 0, 0, 0]].concat();
+            let rest = [&[0, 0, 0, 1, 0, 0, 0, 0, (5 + options) << 4, flags][..], &[0xfa, 0xf0, 0, 0, 0, 0]]
+                .concat();
             [ports(choices), rest, vec![1; usize::from(options) * 4]].concat()
         }
         SCTP => [ports(choices), vec![0; 8]].concat(),

@@ -61,7 +61,8 @@ fn pol_13_a_pass_rule_behind_it_lets_what_is_within_the_limit_pass() {
         return;
     }
     let pass = json!({"name": "pass", "match": {"protocol": "UDP", "destinationPorts": ["27015"]}, "action": {"type": "Pass"}});
-    let program = load(&mut Machine::new(), &plan(&json!([game("limit-game"), pass]), Some("Drop")), &Sets::new());
+    let program =
+        load(&mut Machine::new(), &plan(&json!([game("limit-game"), pass]), Some("Drop")), &Sets::new());
     let frame = v4(Ipv4Addr::new(192, 0, 2, 10), 4000);
     (0..100).for_each(|_| assert_eq!(program.run(&frame).action, XDP_PASS));
     let begun = Instant::now();
@@ -74,7 +75,10 @@ fn pol_13_a_pass_rule_behind_it_lets_what_is_within_the_limit_pass() {
     let passed = counted.packets("p/pass") as f64;
     // A burst of a tenth of a second; the first hundred may have come out of it or may have been refilled.
     let most = (100.0 + 1000.0 + 10_000.0 * seconds * 1.02).min(20_100.0);
-    assert!(passed <= most + 2.0 && passed >= (0.98 * (900.0 + 10_000.0 * seconds)).min(20_100.0), "{passed} in {seconds} s");
+    assert!(
+        passed <= most + 2.0 && passed >= (0.98 * (900.0 + 10_000.0 * seconds)).min(20_100.0),
+        "{passed} in {seconds} s"
+    );
     assert_eq!(counted.packets("p/pass") + counted.packets("p/limit-game#exceeded"), 20_100);
 }
 
@@ -126,7 +130,10 @@ fn pol_14_forged_sources_recycle_buckets_and_are_never_dropped_for_it() {
     let failed = counters.events[Event::SourceTableFailed as usize].packets;
     assert!(sources.held <= u64::from(TABLE), "{sources:?}");
     assert!(sources.created + failed >= u64::from(FORGED), "{sources:?}, {failed} failed");
-    assert!(sources.created - sources.held >= u64::from(FORGED - TABLE) - failed, "the recycled are counted: {sources:?}");
+    assert!(
+        sources.created - sources.held >= u64::from(FORGED - TABLE) - failed,
+        "the recycled are counted: {sources:?}"
+    );
 }
 
 #[test]
@@ -150,7 +157,11 @@ fn pol_14_what_shares_a_source_prefix_shares_a_bucket() {
         passes(&net(2, 1)),
     ];
     assert!(begun.elapsed().as_millis() < 1000, "the machine is too busy");
-    assert_eq!(answers, [true, false, true, true, false, true], "ports and hosts of one /64 make no difference");
+    assert_eq!(
+        answers,
+        [true, false, true, true, false, true],
+        "ports and hosts of one /64 make no difference"
+    );
     let counters = instance.counters().unwrap();
     assert_eq!(counters.rules[usize::from(bindings.slots["p/per-source#exceeded"])].packets, 2);
     assert_eq!(counters.outcomes[Outcome::DropRateLimit as usize].packets, 2);

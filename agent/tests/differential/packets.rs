@@ -51,7 +51,17 @@ fn tags(choices: &mut Choices<'_>) -> Vec<Tag> {
 
 /// The type behind the tags, and what is behind it.
 fn network(choices: &mut Choices<'_>) -> (u16, Vec<u8>) {
-    let kind = choices.weighted(&[(130, 0_u16), (90, 1), (12, 0x0806), (4, 0x88cc), (4, 0x8809), (4, 0x8847), (4, 0x888e), (4, 38), (4, 0x1234)]);
+    let kind = choices.weighted(&[
+        (130, 0_u16),
+        (90, 1),
+        (12, 0x0806),
+        (4, 0x88cc),
+        (4, 0x8809),
+        (4, 0x8847),
+        (4, 0x888e),
+        (4, 38),
+        (4, 0x1234),
+    ]);
     match kind {
         0 => (0x0800, ipv4(choices)),
         1 => (0x86dd, ipv6(choices)),

@@ -33,23 +33,36 @@ pub struct Input {
 /// Mostly some rules, sometimes as many as an interface has room for.
 pub fn inputs() -> impl Strategy<Value = Input> {
     let bytes = || (uniform32(any::<u8>()), uniform32(any::<u8>()));
-    let rules = prop_oneof![14 => vec(bytes(), 1..10), 8 => vec(bytes(), 10..50), 1 => vec(bytes(), 300..1025)];
+    let rules =
+        prop_oneof![14 => vec(bytes(), 1..10), 8 => vec(bytes(), 10..50), 1 => vec(bytes(), 300..1025)];
     let policies = vec((uniform32(any::<u8>()), rules), 1..4);
     let members = vec(uniform32(any::<u8>()), 4);
     (policies, members).prop_map(|(policies, members)| Input {
-        policies: policies.iter().zip(["a", "b", "c"]).map(|((head, rules), name)| document(name, head, rules)).collect(),
-        sets: SETS.iter().zip(&members).map(|(name, bytes)| ((*name).to_owned(), members_of(bytes))).collect(),
+        policies: policies
+            .iter()
+            .zip(["a", "b", "c"])
+            .map(|((head, rules), name)| document(name, head, rules))
+            .collect(),
+        sets: SETS
+            .iter()
+            .zip(&members)
+            .map(|(name, bytes)| ((*name).to_owned(), members_of(bytes)))
+            .collect(),
     })
 }
 
 impl Input {
     /// What the compiler makes of it; `None` if it finds no room for any of the policies.
     pub fn plan(&self) -> Option<InterfacePlan> {
-        let parse = |document| parse_document("random.yaml", document).unwrap_or_else(|problems| panic!("{problems:?}\n{document}"));
+        let parse = |document| {
+            parse_document("random.yaml", document)
+                .unwrap_or_else(|problems| panic!("{problems:?}\n{document}"))
+        };
         let policies: Vec<_> = self.policies.iter().map(parse).collect();
         let links = vec![LinkFacts { ifindex: 2, name: "eth0".to_owned(), ..LinkFacts::default() }];
         let names = SETS.into_iter().chain(["empty"]);
-        let sets = names.map(|name| SetFacts { name: name.to_owned(), labels: labels(name), wide: Vec::new() });
+        let sets =
+            names.map(|name| SetFacts { name: name.to_owned(), labels: labels(name), wide: Vec::new() });
         let node = Node { links, facts: facts(), sets: sets.collect() };
         compile(&policies, &node).interfaces.pop()
     }
@@ -91,7 +104,9 @@ fn failsafe(choices: &mut Choices<'_>) -> Value {
         let has_sources = !matches!(service, Service::Arp | Service::LinkControl);
         match choices.of(&[0, 0, 1, 2]) {
             1 => services.insert(service.name().to_owned(), json!({"disabled": true})),
-            2 if has_sources => services.insert(service.name().to_owned(), json!({"sources": prefixes(choices, None)})),
+            2 if has_sources => {
+                services.insert(service.name().to_owned(), json!({"sources": prefixes(choices, None)}))
+            }
             _ => None,
         };
     }
@@ -100,7 +115,8 @@ fn failsafe(choices: &mut Choices<'_>) -> Value {
         failsafe.insert("services".to_owned(), Value::Object(services));
     }
     if choices.chance(25) {
-        let mut extra = json!({"protocol": choices.of(&[TCP, UDP, SCTP]), "sources": prefixes(choices, None)});
+        let mut extra =
+            json!({"protocol": choices.of(&[TCP, UDP, SCTP]), "sources": prefixes(choices, None)});
         if choices.chance(70) {
             extra["ports"] = ports(choices);
         }

@@ -39,11 +39,22 @@ impl Machine {
     pub fn new() -> Self {
         let directory = BpffsDir::new("differential").unwrap();
         let pins = PinFolder::open(&directory.path().join("pins")).unwrap();
-        Self { sets: AddressSets::open(&pins).unwrap(), masks: BTreeMap::new(), _pins: pins, _directory: directory }
+        Self {
+            sets: AddressSets::open(&pins).unwrap(),
+            masks: BTreeMap::new(),
+            _pins: pins,
+            _directory: directory,
+        }
     }
 
     /// Loads what the plan compiles to under `bindings`.
-    pub fn load(&mut self, plan: &InterfacePlan, sets: &Sets, bindings: Bindings, compiled: &CompiledRules) -> Program {
+    pub fn load(
+        &mut self,
+        plan: &InterfacePlan,
+        sets: &Sets,
+        bindings: Bindings,
+        compiled: &CompiledRules,
+    ) -> Program {
         self.fill(plan, sets, &bindings);
         let content = Content { tables: &compiled.tables, prefixes: &compiled.prefixes };
         let live = self.sets.path().unwrap();
@@ -61,7 +72,8 @@ impl Machine {
             }
         }
         let gone = self.masks.keys().filter(|prefix| !masks.contains_key(prefix)).map(|prefix| (*prefix, 0));
-        let changes: Vec<(IpNet, u64)> = masks.iter().map(|(prefix, mask)| (*prefix, *mask)).chain(gone).collect();
+        let changes: Vec<(IpNet, u64)> =
+            masks.iter().map(|(prefix, mask)| (*prefix, *mask)).chain(gone).collect();
         self.sets.change(&changes).unwrap();
         self.masks = masks;
     }
@@ -72,7 +84,12 @@ pub fn bindings(plan: &InterfacePlan) -> Bindings {
     let slot = |index: usize| u16::try_from((index * 1237 + 5) % RULE_SLOTS).unwrap();
     let bit = |index: usize| u8::try_from((index * 29 + 63) % MAX_LISTS).unwrap();
     Bindings {
-        slots: plan.counter_names().into_iter().enumerate().map(|(index, name)| (name, slot(index))).collect(),
+        slots: plan
+            .counter_names()
+            .into_iter()
+            .enumerate()
+            .map(|(index, name)| (name, slot(index)))
+            .collect(),
         lists: plan.lists().into_iter().enumerate().map(|(index, list)| (list, bit(index))).collect(),
     }
 }
@@ -162,7 +179,8 @@ impl Counted {
 
 impl fmt::Display for Counted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let each: Vec<String> = self.0.iter().map(|(name, (packets, bytes))| format!("{name} {packets} ({bytes} B)")).collect();
+        let each: Vec<String> =
+            self.0.iter().map(|(name, (packets, bytes))| format!("{name} {packets} ({bytes} B)")).collect();
         write!(formatter, "{}", each.join(", "))
     }
 }

@@ -3,9 +3,9 @@
 
 use rstest::rstest;
 
+use crate::can_load;
 use crate::comparison::Honest;
 use crate::search::Search;
-use crate::can_load;
 
 /// Pairs for each seed.
 pub const PAIRS: usize = 50_000;

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::choices::Choices;
 use crate::values::{
-    ESP, FLAGS, GRE, ICMP, ICMP_CODES, ICMP_TYPES, ICMPV6, LENGTHS, PORTS, SCTP, TCP, UDP, VLAN_IDS, prefix_v4,
-    prefix_v6,
+    ESP, FLAGS, GRE, ICMP, ICMP_CODES, ICMP_TYPES, ICMPV6, LENGTHS, PORTS, SCTP, TCP, UDP, VLAN_IDS,
+    prefix_v4, prefix_v6,
 };
 
 /// References to address sets: names, and the value of the label `list`. They are few, since a node has 64 lists.
@@ -76,8 +76,15 @@ fn fields(choices: &mut Choices<'_>, around: Option<u8>) -> (Map<String, Value>,
 
 /// By name where there is one, as often as by number.
 fn protocol_value(number: u8, choices: &mut Choices<'_>) -> Value {
-    let names =
-        [(ICMP, "ICMP"), (TCP, "TCP"), (UDP, "UDP"), (GRE, "GRE"), (ESP, "ESP"), (ICMPV6, "ICMPv6"), (SCTP, "SCTP")];
+    let names = [
+        (ICMP, "ICMP"),
+        (TCP, "TCP"),
+        (UDP, "UDP"),
+        (GRE, "GRE"),
+        (ESP, "ESP"),
+        (ICMPV6, "ICMPv6"),
+        (SCTP, "SCTP"),
+    ];
     let name = names.iter().find(|(of, _)| *of == number).map(|(_, name)| *name);
     match name.filter(|_| !choices.chance(50)) {
         Some(name) => json!(name),
@@ -125,7 +132,9 @@ fn lower(choices: &mut Choices<'_>, family: Option<u8>) -> Vec<(&'static str, Va
     some(10, "vlan", &|choices| json!({"ids": several(choices, 3, |choices| choices.of(&VLAN_IDS))}));
     some(10, "fragment", &|choices| json!(choices.of(&["First", "Later", "Any"])));
     some(10, "length", &|choices| json!(range(choices, &LENGTHS, true)));
-    for (sets, selector) in [("sourceSets", "sourceSetSelector"), ("destinationSets", "destinationSetSelector")] {
+    for (sets, selector) in
+        [("sourceSets", "sourceSetSelector"), ("destinationSets", "destinationSetSelector")]
+    {
         if choices.chance(12) {
             let (names, label) = choices.of(&REFERENCES);
             given.extend((!names.is_empty()).then(|| (sets, json!(names))));
@@ -186,15 +195,23 @@ fn flags(choices: &mut Choices<'_>) -> Value {
 }
 
 fn action(choices: &mut Choices<'_>) -> Value {
-    let kinds =
-        [(50, "Count"), (50, "Drop"), (40, "Pass"), (30, "RateLimit"), (30, "Mark"), (10, "Steer"), (10, "Socket")];
+    let kinds = [
+        (50, "Count"),
+        (50, "Drop"),
+        (40, "Pass"),
+        (30, "RateLimit"),
+        (30, "Mark"),
+        (10, "Steer"),
+        (10, "Socket"),
+    ];
     let kind = choices.weighted(&kinds);
     let mut action = json!({"type": kind});
     match kind {
         "RateLimit" => action["rateLimit"] = rate_limit(choices),
         "Mark" => action["mark"] = mark(choices),
         "Steer" => {
-            action["steer"] = json!({"cpus": "0-1", "algorithm": choices.of(&["FlowHash", "SourceHash", "RoundRobin"])});
+            action["steer"] =
+                json!({"cpus": "0-1", "algorithm": choices.of(&["FlowHash", "SourceHash", "RoundRobin"])});
         }
         "Socket" => action["socket"] = json!({"pool": "fast"}),
         _ => {}

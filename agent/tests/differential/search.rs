@@ -47,7 +47,12 @@ impl Search {
     pub fn new(seed: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
-        let config = Config { max_shrink_iters: SHRINKS, max_shrink_time: SHRINK_MILLISECONDS, failure_persistence: None, ..Config::default() };
+        let config = Config {
+            max_shrink_iters: SHRINKS,
+            max_shrink_time: SHRINK_MILLISECONDS,
+            failure_persistence: None,
+            ..Config::default()
+        };
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
         let runner = TestRunner::new_with_rng(config, rng);
         Self { machine: RefCell::new(Machine::new()), runner, seed, inputs: 0, pairs: 0, shrinks: true }

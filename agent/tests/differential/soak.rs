@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-
 use crate::comparison::Honest;
 use crate::search::Search;
 use crate::{can_load, cpus};
