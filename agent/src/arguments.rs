@@ -1,6 +1,6 @@
 //! The command line of the agent.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Parser;
 use sluice_ipc::paths;
@@ -24,6 +24,12 @@ pub struct Arguments {
     /// Unix socket for sluicectl.
     #[arg(long, value_name = "PATH", default_value = paths::DEFAULT_SOCKET)]
     pub socket: PathBuf,
+    /// An endpoint of the cluster's API server, as ADDRESS:PORT, for the built-in failsafe; may be repeated.
+    #[arg(long = "api-server", value_name = "ADDRESS:PORT")]
+    pub api_servers: Vec<SocketAddr>,
+    /// Where the node's name servers are listed, for the built-in failsafe.
+    #[arg(long, value_name = "PATH", default_value = "/etc/resolv.conf")]
+    pub resolv_conf: PathBuf,
     /// Name of this node in status.
     #[arg(long, value_name = "NAME", env = "NODE_NAME", default_value = "")]
     pub node_name: String,

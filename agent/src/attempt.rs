@@ -10,9 +10,9 @@ use sluice_dataplane::{
     links::Link,
     program_name,
 };
-use sluice_policy::{Bindings, InterfacePlan, LinkFacts, PlannedRule, attach};
+use sluice_policy::{Bindings, InterfacePlan, LinkFacts, attach};
 
-use crate::{address_sets::Binding, facts};
+use crate::{address_sets::Binding, facts, marking::Marking};
 
 /// Answers that may be another one in a moment, though no fact of the link has changed.
 const TRANSIENT: [Errno; 8] = [
@@ -51,6 +51,7 @@ pub struct Refused {
 /// Tries the modes that `plan` asks for.
 pub fn attempt(
     pins: &PinFolder,
+    marking: &mut Marking,
     plan: &InterfacePlan,
     binding: &Binding,
     facts: &LinkFacts,
@@ -59,6 +60,10 @@ pub fn attempt(
     let certain = |refusal| Refused { refusal, transient: false };
     let mut better = attempts.skipped.into_iter().next_back().map(certain);
     for mode in attempts.order.into_iter().map(facts::to_attach) {
+        if plan.needs_marks() {
+            // Each time, since a refused attempt leaves nothing behind.
+            marking.ensure(pins, plan.ifindex)?;
+        }
         let created =
             with_revision(plan, binding, |revision| Attachment::create(pins, plan.ifindex, mode, revision));
         match created {
@@ -66,6 +71,7 @@ pub fn attempt(
             Err(error) => better = Some(refused(&error, mode, facts).ok_or(error)?),
         }
     }
+    marking.remove(pins, plan.ifindex)?;
     Ok(Attempted::Refused(better))
 }
 
@@ -92,11 +98,6 @@ pub fn with_revision<T>(plan: &InterfacePlan, binding: &Binding, act: impl FnOnc
         sources: plan.sources(),
         live: binding.live.as_deref(),
     })
-}
-
-/// The name under which a rule counts.
-pub fn rule_name(rule: &PlannedRule) -> String {
-    format!("{}/{}", rule.policy, rule.rule)
 }
 
 /// A program of somebody else on the interface.

@@ -1,10 +1,11 @@
 //! What the kernel says of a link, as the facts that policies are decided on. Only a change of form.
 
+use ipnet::IpNet;
 use sluice_dataplane::{
     AttachMode,
-    links::{AttachedMode, Link},
+    links::{AttachedMode, Link, Routing},
 };
-use sluice_policy::{Channels, LinkFacts, Master, attach};
+use sluice_policy::{Channels, LinkFacts, Master, NodeFacts, attach};
 
 /// The facts of `link`; `links` tells the names of devices below it.
 pub fn of(link: &Link, links: &[Link]) -> LinkFacts {
@@ -32,6 +33,22 @@ pub fn of(link: &Link, links: &[Link]) -> LinkFacts {
         tx_queues: link.tx_queues,
         xdp_features: link.xdp_features,
     }
+}
+
+/// Writes into `facts` what links and routing tell of the node. The gateways behind a device that is down are none:
+/// the kernel takes its IPv4 routes away without a word.
+pub fn complete(facts: &mut NodeFacts, links: &[Link], routing: &Routing) {
+    facts.overlay_ports = links.iter().filter_map(|link| link.tunnel_port).collect();
+    let addresses = routing.addresses.iter();
+    let prefix = |own: &sluice_dataplane::links::Address| IpNet::new(own.address, own.prefix_length).ok();
+    facts.addresses = addresses.filter_map(prefix).collect();
+    let is_up = |ifindex: u32| links.iter().any(|link| link.ifindex == ifindex && link.up);
+    let gateways = routing.gateways.iter().filter(|gateway| is_up(gateway.ifindex));
+    facts.gateways = gateways.map(|gateway| gateway.address).collect();
+    facts.overlay_ports.sort_unstable();
+    facts.overlay_ports.dedup();
+    facts.gateways.sort_unstable();
+    facts.gateways.dedup();
 }
 
 fn channels(channels: sluice_dataplane::links::Channels) -> Channels {

@@ -9,6 +9,7 @@ use sluice_dataplane::{
     bpffs::PinFolder,
     links::{Link, Netlink},
 };
+use sluice_ebpf_common::{Counters, Event};
 use sluice_policy::{InterfacePlan, LinkFacts, Mode};
 use tracing::{info, warn};
 
@@ -17,6 +18,7 @@ use crate::{
     answers::{Answer, Answers},
     attempt::{Attempted, Foreign, Refused, attempt, refused, with_revision},
     facts,
+    marking::Marking,
     proof::{Proof, Verified},
     step::{self, Cause, Observed, Step},
 };
@@ -40,6 +42,10 @@ pub struct Interface {
     pub failure: Option<String>,
     /// Whether programs on devices above were taken off once so that this one could be attached.
     pub made_way: bool,
+    /// What applies the marks of packets.
+    marking: Marking,
+    /// Packets that had gone without their mark when the program in force was loaded.
+    unmarked_before: u64,
     link: Option<Link>,
     next_look: Option<Instant>,
     /// Whether this process has asked: what an earlier one was told may no longer hold.
@@ -65,9 +71,10 @@ pub struct Context<'a> {
 impl Interface {
     /// An interface on which an earlier run left something.
     pub fn adopted(result: Result<Attachment, Error>) -> Self {
+        let interface = Self { marking: Marking::in_doubt(), ..Self::default() };
         match result {
-            Ok(attachment) => Self { attachment: Some(attachment), ..Self::default() },
-            Err(error) => Self { failure: Some(error.to_string()), not_adopted: true, ..Self::default() },
+            Ok(attachment) => Self { attachment: Some(attachment), ..interface },
+            Err(error) => Self { failure: Some(error.to_string()), not_adopted: true, ..interface },
         }
     }
 
@@ -79,7 +86,17 @@ impl Interface {
     /// Whether the rules in force are those that should be.
     pub fn is_programmed(&self) -> bool {
         let in_force = self.in_force.as_ref().map(|plan| &plan.rules);
-        self.mode.is_some() && in_force == self.wanted.as_ref().map(|plan| &plan.rules)
+        self.mode.is_some() && in_force == self.wanted.as_ref().map(|plan| &plan.rules) && !self.lacks_marks()
+    }
+
+    /// Whether packets are marked and nothing applies the marks.
+    fn lacks_marks(&self) -> bool {
+        self.in_force.as_ref().is_some_and(InterfacePlan::needs_marks) && !self.marking.is_attached()
+    }
+
+    /// Packets that went on without their mark since the program in force was loaded.
+    pub fn unmarked(&self, counters: &Counters) -> u64 {
+        unmarked(counters).saturating_sub(self.unmarked_before)
     }
 
     /// What to do next for `plan`.
@@ -139,13 +156,23 @@ impl Interface {
             self.attachment = Attachment::adopt(context.pins, plan.ifindex)?;
             self.not_adopted = false;
         }
-        match self.step(context.answers, &plan, facts, context.cause) {
-            Step::Update => self.update(context, plan, facts),
-            Step::ChangeMode { from, to } => self.change_mode(context, plan, facts, from, to).await,
-            Step::Attach => self.attach(context, plan, facts).await,
-            Step::Refused => Ok(()),
-            Step::LookAgain => self.look_again(context, plan, facts).await,
+        let (ifindex, marks) = (plan.ifindex, plan.needs_marks());
+        let step = self.step(context.answers, &plan, facts, context.cause);
+        if marks && matches!(step, Step::Update | Step::ChangeMode { .. }) {
+            self.marking.ensure(context.pins, ifindex)?;
         }
+        match step {
+            Step::Update => self.update(context, plan, facts)?,
+            Step::ChangeMode { from, to } => self.change_mode(context, plan, facts, from, to).await?,
+            Step::Attach => self.attach(context, plan, facts).await?,
+            Step::Refused => {}
+            Step::LookAgain => self.look_again(context, plan, facts).await?,
+        }
+        // Only what is certainly out of force marks no more.
+        if !marks && (self.attachment.is_none() || self.is_programmed()) {
+            self.marking.remove(context.pins, ifindex)?;
+        }
+        Ok(())
     }
 
     /// The link has an interface of this index, but the interface did not show its program. If a second
@@ -241,7 +268,7 @@ impl Interface {
         }
         self.foreign = self.link.as_ref().and_then(Foreign::on);
         if self.foreign.is_none() {
-            match attempt(context.pins, &plan, context.binding, facts)? {
+            match attempt(context.pins, &mut self.marking, &plan, context.binding, facts)? {
                 Attempted::Attached { attachment, refused } => {
                     self.attachment = Some(attachment);
                     self.in_force = Some(plan.clone());
@@ -293,6 +320,7 @@ impl Interface {
         if let Some(attachment) = &self.attachment {
             attachment.remove()?;
         }
+        self.marking.take_off()?;
         self.attachment = None;
         self.mode = None;
         self.in_force = None;
@@ -304,6 +332,7 @@ impl Interface {
     fn prove_anew(&mut self) {
         let counting = self.attachment.as_ref().filter(|attachment| attachment.counts());
         let seen = counting.and_then(|attachment| attachment.counters().ok());
+        self.unmarked_before = seen.as_deref().map_or(0, unmarked);
         self.proof = seen.map(|counters| Proof::start(counters.packets()));
         self.plan_look();
     }
@@ -320,6 +349,7 @@ impl Interface {
         if let Some(attachment) = &mut self.attachment {
             attachment.pin_again()?;
         }
+        self.marking.look()?;
         if let (Some(attachment), Some(proof)) = (&self.attachment, &mut self.proof) {
             let before = proof.verified();
             proof.look(attachment.counters()?.packets(), link.rx_packets);
@@ -338,8 +368,13 @@ impl Interface {
 
     /// Whether something of ours should run and the kernel does not show that it does.
     pub fn is_lost(&self) -> bool {
-        self.attachment.is_some() && self.mode.is_none()
+        let without_marks = self.failure.is_none() && self.lacks_marks();
+        self.attachment.is_some() && (self.mode.is_none() || without_marks)
     }
+}
+
+fn unmarked(counters: &Counters) -> u64 {
+    counters.events[Event::MarkFailed as usize].packets
 }
 
 /// Changes after which some drivers go on without the program that they say is attached.

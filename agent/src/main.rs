@@ -7,6 +7,7 @@ mod arguments;
 mod attempt;
 mod facts;
 mod interface;
+mod marking;
 mod node;
 mod owner;
 mod policies;
@@ -14,6 +15,7 @@ mod policy_directory;
 mod preflight;
 mod proof;
 mod report;
+mod resolvers;
 mod service;
 mod set_status;
 mod step;
@@ -25,7 +27,7 @@ use std::{
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use sluice_dataplane::links::{LinkEvents, Netlink};
+use sluice_dataplane::links::{LinkEvents, Netlink, RoutingEvents};
 use sluice_ipc::v1alpha1::{AgentStatus, agent_server::AgentServer};
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -35,7 +37,12 @@ use tracing::{error, info};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    arguments::Arguments, node::Node, owner::Owner, policy_directory::PolicyDirectory, service::Service,
+    arguments::Arguments,
+    node::Node,
+    owner::{Events, Owner},
+    policy_directory::PolicyDirectory,
+    resolvers::Resolvers,
+    service::Service,
 };
 
 fn main() -> ExitCode {
@@ -75,8 +82,13 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         .with_context(|| format!("cannot make the state directory {}", arguments.state_dir.display()))?;
     let netlink = Netlink::open()?;
     // Subscribed before the first reading, so that no change falls between the two.
-    let events = LinkEvents::subscribe()?;
-    let node = Node::open(&arguments.pin_path, &arguments.state_dir, netlink)?;
+    let events = Events {
+        links: LinkEvents::subscribe()?,
+        routing: RoutingEvents::subscribe()?,
+        resolvers: Resolvers::open(&arguments.resolv_conf).context("cannot watch the name servers")?,
+    };
+    let mut node = Node::open(&arguments.pin_path, &arguments.state_dir, netlink)?;
+    node.facts.api_servers.clone_from(&arguments.api_servers);
     let directory = PolicyDirectory::open(&arguments.policy_dir, &arguments.state_dir)?;
     let incoming = sluice_ipc::listen(&arguments.socket).await?;
     let (questions, inbox) = mpsc::channel(16);

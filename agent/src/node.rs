@@ -10,9 +10,9 @@ use sluice_dataplane::{
     Error,
     attachment::Attachment,
     bpffs::PinFolder,
-    links::{Link, Netlink},
+    links::{Link, Netlink, Routing},
 };
-use sluice_policy::{InterfacePlan, LinkFacts, Node as PolicyNode, NodePlan, compile};
+use sluice_policy::{InterfacePlan, LinkFacts, Node as PolicyNode, NodeFacts, NodePlan, compile};
 use tracing::{info, warn};
 
 use crate::{
@@ -38,6 +38,10 @@ pub struct Node {
     pub interfaces: BTreeMap<u32, Interface>,
     /// What the policy directory last gave.
     pub snapshot: Snapshot,
+    /// What the node talks to. The owner gives it name servers and API servers; the rest is read anew at each
+    /// reconcile.
+    pub facts: NodeFacts,
+    routing: Routing,
     /// The address sets that rules read.
     pub address_sets: AddressSets,
     /// What was last compiled.
@@ -72,6 +76,8 @@ impl Node {
             answers: Answers::open(state_dir),
             interfaces,
             snapshot: Snapshot::default(),
+            facts: NodeFacts::default(),
+            routing: Routing::default(),
             address_sets,
             plan: NodePlan::default(),
             problem: None,
@@ -84,6 +90,18 @@ impl Node {
     pub fn problems(&self) -> Vec<String> {
         let of_policies = [&self.snapshot.directory_problem, &self.snapshot.store_problem];
         of_policies.into_iter().chain([&self.problem, &self.private_pins]).flatten().cloned().collect()
+    }
+
+    /// Reads addresses and routes. True if they are others than before.
+    pub async fn read_routing(&mut self) -> bool {
+        match self.netlink.routing().await {
+            Ok(routing) => std::mem::replace(&mut self.routing, routing) != self.routing,
+            Err(error) => {
+                // Only warnings are made of it: the next change brings another attempt.
+                warn!("cannot read addresses and routes: {error}; what was known of them stays");
+                false
+            }
+        }
     }
 
     /// Brings the node to what the policies ask of it now.
@@ -107,8 +125,12 @@ impl Node {
     async fn bring_to(&mut self, links: &[Link], cause: Cause) {
         let facts: BTreeMap<u32, LinkFacts> =
             links.iter().map(|link| (link.ifindex, facts::of(link, links))).collect();
-        let mut node = PolicyNode { links: facts.values().cloned().collect(), ..PolicyNode::default() };
-        node.sets = self.address_sets.facts(&self.snapshot.sets, &node.facts);
+        facts::complete(&mut self.facts, links, &self.routing);
+        let node = PolicyNode {
+            links: facts.values().cloned().collect(),
+            sets: self.address_sets.facts(&self.snapshot.sets, &self.facts),
+            facts: self.facts.clone(),
+        };
         self.plan = compile(&self.snapshot.policies, &node);
         // New lists come before the programs that read them, and old ones go after them.
         self.bring_address_sets();

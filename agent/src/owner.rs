@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use sluice_dataplane::links::LinkEvents;
+use sluice_dataplane::links::{LinkEvents, RoutingEvents};
 use sluice_ipc::v1alpha1::PolicyState;
 use sluice_policy::Problem;
 use tokio::{
@@ -20,17 +20,28 @@ use crate::{
     policies,
     policy_directory::{PolicyDirectory, Snapshot},
     report::Report,
+    resolvers::Resolvers,
     step::Cause,
 };
 
 /// A question to the owner: the answer goes back through the channel.
 pub type Question = oneshot::Sender<Report>;
 
+/// What the node itself says.
+pub struct Events {
+    /// Network devices.
+    pub links: LinkEvents,
+    /// Addresses and default routes.
+    pub routing: RoutingEvents,
+    /// Name servers.
+    pub resolvers: Resolvers,
+}
+
 /// The owner, and what wakes it.
 pub struct Owner {
     node: Node,
     directory: PolicyDirectory,
-    events: LinkEvents,
+    events: Events,
     questions: mpsc::Receiver<Question>,
     /// What was last logged of each policy.
     logged: BTreeMap<String, PolicyState>,
@@ -41,7 +52,7 @@ impl Owner {
     pub fn new(
         node: Node,
         directory: PolicyDirectory,
-        events: LinkEvents,
+        events: Events,
         questions: mpsc::Receiver<Question>,
     ) -> Self {
         Self { node, directory, events, questions, logged: BTreeMap::new() }
@@ -49,6 +60,7 @@ impl Owner {
 
     /// Runs until it is cancelled or cannot watch any more.
     pub async fn run(mut self) -> anyhow::Result<()> {
+        self.node.read_routing().await;
         self.read_policies().await;
         loop {
             let (look_at, retry_at) = (self.node.next_look(), self.node.next_retry());
@@ -57,9 +69,21 @@ impl Owner {
                     changed.context("cannot watch the policy directory")?;
                     self.read_policies().await;
                 }
-                changed = self.events.changed() => {
+                changed = self.events.links.changed() => {
                     changed.context("cannot watch links")?;
                     self.reconcile(Cause::Links).await;
+                }
+                changed = self.events.routing.changed() => {
+                    changed.context("cannot watch addresses and routes")?;
+                    if self.node.read_routing().await {
+                        self.reconcile(Cause::Facts).await;
+                    }
+                }
+                changed = self.events.resolvers.changed() => {
+                    changed.context("cannot watch the name servers")?;
+                    if self.events.resolvers.read() != self.node.facts.resolvers {
+                        self.reconcile(Cause::Facts).await;
+                    }
                 }
                 () = reached(retry_at) => self.reconcile(Cause::Timer).await,
                 () = reached(look_at) => self.look(false).await,
@@ -88,6 +112,7 @@ impl Owner {
     }
 
     async fn reconcile(&mut self, cause: Cause) {
+        self.node.facts.resolvers = self.events.resolvers.read();
         self.node.reconcile(cause).await;
         let now: BTreeMap<String, PolicyState> = policies::states(&self.node).collect();
         for (policy, state) in now.iter().filter(|(policy, state)| self.logged.get(*policy) != Some(*state)) {

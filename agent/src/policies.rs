@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sluice_ipc::v1alpha1::{self as ipc, PolicyState};
-use sluice_policy::{Policy, PolicyReport, Problem, Reason};
+use sluice_policy::{Enforcement, Policy, PolicyReport, Problem, Reason};
 
 use crate::{
     interface::Interface,
@@ -22,6 +22,7 @@ pub fn report(node: &Node) -> Vec<ipc::PolicyStatus> {
             file: policy.file.clone(),
             state: state(node, &policy.name, report).into(),
             problems: problems.remove(&policy.name).unwrap_or_default(),
+            dry_run: policy.enforcement == Enforcement::DryRun,
             ..ipc::PolicyStatus::default()
         };
         if let Some(report) = report {

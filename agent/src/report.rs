@@ -1,18 +1,13 @@
 //! The node's state as the answer to a status question. It reads counters and decides nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sluice_dataplane::{AttachMode, Error, attachment::RunStatistics};
-use sluice_ebpf_common::{Counter, Counters, Malformed, Outcome};
+use sluice_ebpf_common::{Counter, Counters, Event, Malformed, Outcome};
 use sluice_ipc::v1alpha1 as ipc;
-use sluice_policy::{InterfacePlan, Mode};
+use sluice_policy::{Enforcement, InterfacePlan, Mode, PlannedRule};
 
-use crate::{
-    attempt::{Foreign, rule_name},
-    interface::Interface,
-    node::Node,
-    policies, set_status,
-};
+use crate::{attempt::Foreign, interface::Interface, node::Node, policies, set_status};
 
 /// One reading of everything.
 #[derive(Clone, Debug)]
@@ -149,15 +144,25 @@ fn count(interface: &Interface, status: &mut ipc::InterfaceStatus) -> Result<Opt
     let counters = attachment.counters()?;
     status.outcomes = outcomes(&counters);
     status.malformed = malformed(&counters);
+    status.events = events(&counters);
+    status.degraded = degraded(interface, &counters);
     if let Some(plan) = &interface.in_force {
         status.rules = rules(plan, &attachment.rule_counters(&counters)?);
+        if plan.sources() > 0 {
+            status.sources_evicted = attachment.sources_evicted(plan.sources())?;
+        }
     }
     Ok(Some(Sample {
         program: ids.program,
         packets: counters.packets(),
-        drops: counters.outcomes[Outcome::DropRule as usize].packets,
+        drops: drops(&counters),
         runs: attachment.run_statistics()?,
     }))
+}
+
+fn drops(counters: &Counters) -> u64 {
+    let drops = Outcome::ALL.iter().filter(|outcome| outcome.drops());
+    drops.map(|outcome| counters.outcomes[*outcome as usize].packets).sum()
 }
 
 fn outcomes(counters: &Counters) -> Vec<ipc::OutcomeCounter> {
@@ -182,16 +187,43 @@ fn malformed(counters: &Counters) -> Vec<ipc::MalformedCounter> {
     Malformed::ALL.iter().map(one).filter(|counter| counter.packets > 0).collect()
 }
 
-fn rules(plan: &InterfacePlan, counted: &BTreeMap<String, Counter>) -> Vec<ipc::RuleCounter> {
-    let one = |rule: &sluice_policy::PlannedRule| {
-        let Counter { packets, bytes } = counted.get(&rule_name(rule)).copied().unwrap_or_default();
-        ipc::RuleCounter {
-            policy: rule.policy.clone(),
-            rule: rule.rule.clone(),
-            action: rule.action.as_str().to_owned(),
-            packets,
-            bytes,
-        }
+fn events(counters: &Counters) -> Vec<ipc::EventCounter> {
+    let one = |event: &Event| {
+        let Counter { packets, bytes } = counters.events[*event as usize];
+        ipc::EventCounter { event: event.name().to_owned(), packets, bytes }
     };
-    plan.rules.iter().map(one).collect()
+    Event::ALL.iter().map(one).filter(|counter| counter.packets > 0).collect()
+}
+
+fn degraded(interface: &Interface, counters: &Counters) -> Vec<ipc::Warning> {
+    let unmarked = interface.unmarked(counters);
+    let message = format!(
+        "{unmarked} packets went on without the mark that a rule gives them, because the driver leaves no room for \
+         metadata in front of packets. mode: Generic has room on every device."
+    );
+    let warning = ipc::Warning { reason: "MetadataUnsupported".to_owned(), message };
+    (unmarked > 0).then_some(warning).into_iter().collect()
+}
+
+/// One row for each name: rules of the failsafe may share one, and then share a counter.
+fn rules(plan: &InterfacePlan, counted: &BTreeMap<String, Counter>) -> Vec<ipc::RuleCounter> {
+    let mut seen = BTreeSet::new();
+    let first = plan.rules.iter().filter(|rule| seen.insert((&rule.policy, &rule.rule)));
+    first.map(|rule| rule_counter(rule, counted)).collect()
+}
+
+fn rule_counter(rule: &PlannedRule, counted: &BTreeMap<String, Counter>) -> ipc::RuleCounter {
+    let count = |name: String| counted.get(&name).copied().unwrap_or_default();
+    let Counter { packets, bytes } = count(rule.counter_name());
+    let exceeded = rule.exceeded_counter_name().map(count);
+    ipc::RuleCounter {
+        policy: rule.policy.clone(),
+        rule: rule.rule.clone(),
+        action: rule.action.as_str().to_owned(),
+        packets,
+        bytes,
+        exceeded_packets: exceeded.map(|counter| counter.packets),
+        exceeded_bytes: exceeded.map(|counter| counter.bytes),
+        dry_run: rule.enforcement == Enforcement::DryRun,
+    }
 }

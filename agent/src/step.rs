@@ -28,6 +28,8 @@ pub enum Cause {
     Links,
     /// Time to try again what failed.
     Timer,
+    /// What the node talks to changed: name servers, addresses, routes. Links did not.
+    Facts,
 }
 
 /// What to do next.

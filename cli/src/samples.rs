@@ -1,9 +1,9 @@
 //! Answers of an agent, made by hand, that the snapshot tests of all renderings share.
 
 use sluice_ipc::v1alpha1::{
-    AddressSetState, AddressSetStatus, AddressTableStatus, AgentStatus, ForeignProgram, InterfaceStatus,
-    MalformedCounter, OutcomeCounter, PolicyState, PolicyStatus, Problem, RejectedEntry, RuleCounter,
-    SkippedInterface, StatusReply, Warning,
+    AddressSetState, AddressSetStatus, AddressTableStatus, AgentStatus, EventCounter, ForeignProgram,
+    InterfaceStatus, MalformedCounter, OutcomeCounter, PolicyState, PolicyStatus, Problem, RejectedEntry,
+    RuleCounter, SkippedInterface, StatusReply, Warning,
 };
 
 /// When the samples are looked at.
@@ -237,6 +237,50 @@ pub fn long_names() -> StatusReply {
     }
 }
 
+/// The whole policy language at once: the failsafe, rate limits, marks, a dry run.
+pub fn limited() -> InterfaceStatus {
+    let plain = |policy: &str, name: &str, action: &str| rule(policy, name, action, 1000);
+    let event =
+        |event: &str, packets: u64| EventCounter { event: event.into(), packets, bytes: packets * 60 };
+    InterfaceStatus {
+        name: "eth4".into(),
+        outcomes: vec![
+            outcome("PassFailsafe", "Pass", 120),
+            outcome("DropDefault", "Drop", 70),
+            outcome("DropRateLimit", "Drop", 4_000_000),
+        ],
+        rules: vec![
+            plain("failsafe", "ssh", "Pass"),
+            RuleCounter {
+                exceeded_packets: Some(4_000_000),
+                exceeded_bytes: Some(240_000_000),
+                ..rule("edge", "dns", "RateLimit", 5_000_000)
+            },
+            plain("edge", "voice", "Mark"),
+            plain("edge", "defaultAction", "Drop"),
+            RuleCounter { dry_run: true, ..plain("trial", "telnet", "Drop") },
+        ],
+        events: vec![
+            event("DryRunDrop", 1_200_000),
+            event("MarkFailed", 12),
+            event("SourceTableFailed", 3),
+            event("TableFailed", 1),
+        ],
+        sources_evicted: Some(70_000),
+        degraded: vec![Warning {
+            reason: "MetadataUnsupported".into(),
+            message: "12 packets went on without their mark".into(),
+        }],
+        policies: vec!["edge".into(), "trial".into()],
+        ..native()
+    }
+}
+
+/// A policy that changes no packet.
+pub fn dry_run() -> PolicyStatus {
+    PolicyStatus { name: "trial".into(), file: "50-trial.yaml".into(), dry_run: true, ..in_force() }
+}
+
 fn sets() -> Vec<AddressSetStatus> {
     let set = |name: &str, state: AddressSetState, entries| AddressSetStatus {
         name: name.into(),
@@ -298,5 +342,6 @@ fn rule(policy: &str, rule: &str, action: &str, packets: u64) -> RuleCounter {
         action: action.into(),
         packets,
         bytes: packets.saturating_mul(60),
+        ..RuleCounter::default()
     }
 }

@@ -28,6 +28,16 @@ fn good_policies() {
 }
 
 #[test]
+fn the_whole_language() {
+    assert_snapshot!(outcome(&mut explain(&["-f", "tests/policies/language.yaml"])));
+}
+
+#[test]
+fn the_whole_language_as_json() {
+    assert_snapshot!(outcome(&mut explain(&["-f", "tests/policies/language.yaml", "-o", "json"])));
+}
+
+#[test]
 fn good_policies_as_json() {
     assert_snapshot!(outcome(&mut explain(&["-f", "tests/policies/good.yaml", "-o", "json"])));
 }

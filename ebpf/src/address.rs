@@ -184,7 +184,7 @@ fn compare<P: Pages>(pages: &P, slot: u32, address: Address) -> u32 {
     let node = (slot & REFERENCE) as usize * UNIT;
     let Some(page) = pages.page(node / PAGE) else { return 0 };
     let length: u32 = page.read(node + 20);
-    let high_mask = u64::MAX << (64 - length.clamp(1, 64)) % 64;
+    let high_mask = u64::MAX << ((64 - length.clamp(1, 64)) % 64);
     let low_mask = if length > 64 { u64::MAX << ((128 - length) & 63) } else { 0 };
     let prefix: [u64; 2] = [page.read(node), page.read(node + 8)];
     let is_inside = address.high & high_mask == prefix[0] && address.low & low_mask == prefix[1];

@@ -436,7 +436,7 @@ fn merge<E: Environment>(tables: &Tables, environment: &E, side: Side, lists: u6
     if lists == 0 {
         return;
     }
-    if lists & (lists - 1) == 0 {
+    if lists.is_power_of_two() {
         return merge_one(tables, environment, side as usize, lists);
     }
     environment.merge_each(side as usize, lists);

@@ -4,6 +4,10 @@
 #![no_std]
 #![cfg_attr(target_arch = "bpf", allow(internal_features), feature(core_intrinsics))]
 #![allow(
+    clippy::cast_possible_truncation,
+    reason = "Registers have 64 bits, fields 8 to 32: every cast takes the low bits, and is meant to."
+)]
+#![allow(
     clippy::inline_always,
     reason = "A call costs the packet path more than it saves, and the verifier follows packet bounds best in one function."
 )]

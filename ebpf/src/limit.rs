@@ -13,7 +13,7 @@ const ATTEMPTS: usize = 16;
 #[must_use]
 pub fn cost(limit: &Limit, bytes: usize) -> u64 {
     let amount = if limit.bits == 0 { 1 } else { bytes as u64 * 8 };
-    amount * limit.multiplier >> (limit.shift & 63)
+    (amount * limit.multiplier) >> (limit.shift & 63)
 }
 
 /// Takes `cost` out of a bucket at the time `now`. False: the packet exceeds the rate.

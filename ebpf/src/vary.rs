@@ -43,6 +43,7 @@ pub struct Values<'a> {
 
 /// Replaces the bits that vary by others on every run.
 #[inline(always)]
+#[allow(clippy::needless_pass_by_value, reason = "it holds references")]
 pub fn vary(varied: &Varied, values: Values<'_>) {
     if varied.varies == 0 {
         return;

@@ -227,6 +227,7 @@ impl Walk {
 
     /// As [`Self::act`], but a decision only ends the policy, and nothing is marked.
     #[inline(always)]
+    #[allow(clippy::unnecessary_wraps, reason = "the twin of `act`")]
     fn act_dry<E: Environment>(&mut self, tables: &Tables, rule: &Rule, environment: &E) -> Option<u16> {
         let decides = rule.action == Action::Decide as u8;
         let exceeds = rule.action == Action::RateLimit as u8 && self.exceeds(tables, rule, environment);

@@ -23,6 +23,7 @@ use tracing::warn;
 
 pub use sets::{Kept, KnownSet, named};
 pub use snapshot::Snapshot;
+pub use watch::Watch;
 
 use identity::Identity;
 use reading::Files;
@@ -30,7 +31,6 @@ use set_store::SetStore;
 use sets::Sets;
 use snapshot::{LastGood, read_files, unreadable};
 use store::Store;
-use watch::Watch;
 
 /// What fails without an event that tells its end is tried again after this. No timer runs otherwise.
 const RETRY: Duration = Duration::from_secs(10);

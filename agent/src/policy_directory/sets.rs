@@ -54,7 +54,9 @@ pub fn named(policy: &Policy) -> BTreeMap<&str, &str> {
     let mut named = BTreeMap::new();
     for rule in &policy.rules {
         let fields = std::iter::once(&rule.matcher.fields).chain(&rule.matcher.not);
-        for name in fields.flat_map(|fields| fields.set_references()).flat_map(|reference| &reference.names) {
+        for name in
+            fields.flat_map(sluice_policy::Fields::set_references).flat_map(|reference| &reference.names)
+        {
             named.entry(name.as_str()).or_insert(rule.name.as_str());
         }
     }

@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use proptest::prelude::*;
-use sluice_policy::{Reason, parse_file};
+use sluice_policy::Reason;
 
+use super::super::door::parse_file;
 use super::super::test_policies::{bad, good, together};
 use super::*;
 

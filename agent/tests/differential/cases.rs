@@ -183,7 +183,7 @@ fn rules_for(packet: &Packet) -> (Vec<Value>, Vec<Value>) {
     }
     match packet.ip_version {
         Some(version) => {
-            shown.push(json!({"ipVersion": if version == sluice_policy::IpVersion::V4 { 4 } else { 6 }}))
+            shown.push(json!({"ipVersion": if version == sluice_policy::IpVersion::V4 { 4 } else { 6 }}));
         }
         None => unknown.extend(either(json!({"ipVersion": 4}))),
     }
@@ -216,9 +216,10 @@ fn rules_for(packet: &Packet) -> (Vec<Value>, Vec<Value>) {
 }
 
 fn upper(packet: &Packet, protocol: u8, shown: &mut Vec<Value>, unknown: &mut Vec<Value>) {
-    let mut field = |name: &str, value: Option<Value>, other: Value| match value {
-        Some(value) => shown.push(json!({"protocol": protocol, name: value})),
-        None => {
+    let mut field = |name: &str, value: Option<Value>, other: Value| {
+        if let Some(value) = value {
+            shown.push(json!({"protocol": protocol, name: value}));
+        } else {
             unknown.push(json!({"protocol": protocol, name: other}));
             unknown.push(json!({"protocol": protocol, "not": {name: other}}));
         }

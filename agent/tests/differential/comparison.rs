@@ -119,6 +119,7 @@ impl<'a> Judges<'a> {
         }
     }
 
+    #[allow(clippy::unused_self, reason = "reads as a question to the run")]
     fn said(&self, output: &Output) -> Said {
         let metadata = metadata(output);
         let given =

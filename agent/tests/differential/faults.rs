@@ -57,7 +57,7 @@ fn port_ranges_end_too_early(plan: &mut InterfacePlan) {
 }
 
 fn the_family_of_a_whole_prefix_is_forgotten(plan: &mut InterfacePlan) {
-    for rule in plan.rules.iter_mut() {
+    for rule in &mut plan.rules {
         let sources = &mut rule.matcher.fields.sources;
         if sources.iter().any(|prefix| prefix.prefix_len() == 0) {
             sources.clear();

@@ -41,8 +41,8 @@ const V4: [Ipv4Addr; 16] = [
     Ipv4Addr::new(192, 0, 2, 53),
     Ipv4Addr::new(203, 0, 113, 40),
     Ipv4Addr::new(203, 0, 113, 41),
-    Ipv4Addr::new(0, 0, 0, 0),
-    Ipv4Addr::new(255, 255, 255, 255),
+    Ipv4Addr::UNSPECIFIED,
+    Ipv4Addr::BROADCAST,
 ];
 const V6: [Ipv6Addr; 15] = [
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),

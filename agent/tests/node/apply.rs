@@ -1,6 +1,6 @@
 //! From a policy file to packets that do not arrive, and back.
 
-use crate::harness::{Node, SOON, drops, interface, policy_status};
+use crate::harness::{Node, SOON, drops, interface, policy_rules, policy_status};
 use rstest::rstest;
 use sluice_ipc::v1alpha1::{InterfaceStatus, PolicyState};
 use sluice_testkit::{Feature, require, wait_until};
@@ -110,7 +110,7 @@ fn every_packet_is_counted_once_by_outcome_and_by_rule(#[case] mode: &'static st
     assert_eq!(outcome(interface, "PassNoMatch"), (5, 5 * FRAME_BYTES));
     assert_eq!(interface.outcomes.iter().map(|outcome| outcome.packets).sum::<u64>(), 19);
     let rules: Vec<_> =
-        interface.rules.iter().map(|rule| (rule.rule.as_str(), rule.packets, rule.bytes)).collect();
+        policy_rules(interface).map(|rule| (rule.rule.as_str(), rule.packets, rule.bytes)).collect();
     assert_eq!(rules, [("port-9", 10, 10 * FRAME_BYTES), ("port-11", 4, 4 * FRAME_BYTES)]);
     assert!(interface.malformed.is_empty(), "{:?}", interface.malformed);
 }

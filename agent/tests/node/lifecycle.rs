@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use sluice_testkit::wait_until;
 
 use crate::harness::{
-    Agent, BeforeSwap, Moment, Node, SOON, drops, exists, interface, policy_status, wait_for_exit,
+    Agent, BeforeSwap, Moment, Node, SOON, counted, drops, exists, interface, policy_status, wait_for_exit,
 };
 
 /// The ways to go that no agent can refuse, or is asked to take.
@@ -56,7 +56,7 @@ fn counters_outlive_the_agent() {
     node.assert_drops(9);
     let agent = node.start();
     let interface = agent.wait_for_rules(node.device(), &["port-9"]);
-    assert_eq!(interface.rules[0].packets, 20);
+    assert_eq!(counted(&interface, "web", "port-9"), 20);
 }
 
 #[rstest]

@@ -5,12 +5,15 @@
 mod apply;
 mod bad_input;
 mod cleanup;
+mod failsafe;
 mod foreign;
 mod harness;
 mod idle;
 mod interfaces;
+mod language;
 mod latency;
 mod lifecycle;
+mod marks;
 mod modes;
 mod recovery;
 mod sets;

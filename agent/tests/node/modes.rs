@@ -4,7 +4,7 @@ use rstest::rstest;
 use sluice_ipc::v1alpha1::{InterfaceStatus, PolicyState, StatusReply};
 use sluice_testkit::VethLab;
 
-use crate::harness::{Node, PolicyText, can_run, drops, interface, policy_status, program};
+use crate::harness::{Node, PolicyText, can_run, drops, interface, policy_rules, policy_status, program};
 
 /// A device whose driver has no XDP.
 const PLAIN: &str = "plain0";
@@ -192,7 +192,7 @@ fn policies_are_evaluated_by_priority_and_then_by_name(#[case] mode: &'static st
     assert_eq!(interface.policies, ["z-first", "a-second", "b-third"]);
     node.assert_drops(9);
     node.assert_passes(10);
-    let counted: Vec<_> =
-        agent.wait_for_rules(node.device(), &all).rules.iter().map(|rule| rule.packets).collect();
+    let interface = agent.wait_for_rules(node.device(), &all);
+    let counted: Vec<_> = policy_rules(&interface).map(|rule| rule.packets).collect();
     assert_eq!(counted, [10, 3, 10, 0, 0]);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use sluice_ipc::v1alpha1::InterfaceStatus;
 use sluice_testkit::{NetworkNamespace, wait_until};
 
-use crate::harness::{Agent, Node, Program, SOON, drops, interface, program};
+use crate::harness::{Agent, Node, Program, SOON, counted, drops, interface, program};
 
 /// A device whose driver has no XDP.
 const PLAIN: &str = "plain0";
@@ -141,10 +141,10 @@ fn counters_go_on_over_a_change_of_mode() {
     let status = agent.wait("generic", |status| {
         interface(status, node.device()).is_some_and(|interface| interface.mode_in_force == "Generic")
     });
-    assert_eq!(interface(&status, node.device()).unwrap().rules[0].packets, 10);
+    assert_eq!(counted(interface(&status, node.device()).unwrap(), "web", "port-9"), 10);
     node.assert_drops(9);
     wait_until(SOON, "the drops to be counted", || {
-        interface(&agent.status(), node.device()).unwrap().rules[0].packets == 20
+        counted(interface(&agent.status(), node.device()).unwrap(), "web", "port-9") == 20
     });
 }
 

@@ -1,5 +1,6 @@
 //! Address sets in the policy directory: what is in force follows them, and what a rule names stays.
 
+use sluice_dataplane::cleanup;
 use sluice_ipc::v1alpha1::{AddressSetState, AddressSetStatus, PolicyState, StatusReply};
 use sluice_testkit::wait_until;
 
@@ -34,18 +35,28 @@ fn peer(node: &Node) -> String {
     node.lab.peer.ipv4.to_string()
 }
 
-/// Sends until the answer of the rules is as it should be: the status may be ahead of the packets by nothing, but a file
-/// is noticed in its own time.
-fn wait_for_verdict(node: &Node, passes: bool) {
+/// Waits until packets from the peer pass, or are dropped by the rule.
+fn wait_for_verdict(agent: &Agent, node: &Node, passes: bool) {
     let sink = node.sink(7000);
-    let mut before = sink.received();
     wait_until(SOON, if passes { "packets pass" } else { "packets are dropped" }, || {
+        let (received, dropped) = (sink.received(), dropped(agent, node));
         node.send(3, 7000);
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        let now = sink.received();
-        let arrived = now - std::mem::replace(&mut before, now);
-        if passes { arrived == 3 } else { arrived == 0 }
+        // Each packet is either counted as dropped or arrives, in its own time.
+        wait_until(SOON, "the packets to be judged", || {
+            sink.received() - received + dropped_since(agent, node, dropped) >= 3
+        });
+        if passes { sink.received() - received == 3 } else { dropped_since(agent, node, dropped) == 3 }
     });
+}
+
+fn dropped(agent: &Agent, node: &Node) -> u64 {
+    let status = agent.status();
+    let rules = interface(&status, node.device()).map_or(&[][..], |interface| &interface.rules);
+    rules.iter().filter(|rule| rule.rule == "r").map(|rule| rule.packets).sum()
+}
+
+fn dropped_since(agent: &Agent, node: &Node, before: u64) -> u64 {
+    dropped(agent, node).saturating_sub(before)
 }
 
 fn wait_for_set(agent: &Agent, name: &str, state: AddressSetState) -> AddressSetStatus {
@@ -76,7 +87,7 @@ fn cidr_12_a_missing_set_is_waited_for_and_a_deleted_one_stays() {
     agent.wait("the policy comes into force by itself", |status| {
         policy_status(status, "needs-drop").is_some_and(|policy| policy.state() == PolicyState::InForce)
     });
-    wait_for_verdict(&node, false);
+    wait_for_verdict(&agent, &node, false);
 
     node.remove("drop-list.yaml");
     wait_for_set(&agent, "drop-list", AddressSetState::Gone);
@@ -86,21 +97,20 @@ fn cidr_12_a_missing_set_is_waited_for_and_a_deleted_one_stays() {
         policy.warnings.iter().any(|warning| warning.reason == "CidrSetNotFound")
     };
     assert!(warned(&agent.status()));
-    wait_for_verdict(&node, false);
+    wait_for_verdict(&agent, &node, false);
 
     // The store is written behind what is in force.
     wait_until(SOON, "the set is saved", || node.path("state/last-good-sets.bin").exists());
     agent.terminate();
-    wait_for_verdict(&node, false);
     let agent = node.start();
     wait_for_set(&agent, "drop-list", AddressSetState::Gone);
     assert!(warned(&agent.status()));
     agent.wait_for_rules_of(&node, "r");
-    wait_for_verdict(&node, false);
+    wait_for_verdict(&agent, &node, false);
 
     node.put("policy.yaml", needs("protocol: UDP, destinationPorts: [\"9\"]", node.device()));
     agent.wait("the set goes with the last rule that names it", |status| status.sets.is_empty());
-    wait_for_verdict(&node, true);
+    wait_for_verdict(&agent, &node, true);
 }
 
 #[test]
@@ -117,7 +127,7 @@ fn an_earlier_revision_stays_while_a_set_is_missing() {
     });
     assert_eq!(policy_status(&status, "needs-drop").unwrap().problems[0].reason, "CidrSetNotFound");
     assert_eq!(node.program().unwrap().id, program);
-    wait_for_verdict(&node, false);
+    wait_for_verdict(&agent, &node, false);
 }
 
 #[test]
@@ -131,12 +141,14 @@ fn a_changed_set_changes_the_table_and_not_the_program() {
     let told = wait_for_set(&agent, "drop-list", AddressSetState::Loaded);
     assert_eq!((told.entries, told.duplicates, told.rejected), (1, 1, 1));
     assert_eq!(told.first_rejected[0].text, "rubbish");
-    wait_for_verdict(&node, true);
-    for (content, passes) in
-        [(peer(&node), false), ("198.51.100.7".into(), true), ("0.0.0.0/1\n128.0.0.0/1".into(), false)]
-    {
+    wait_for_verdict(&agent, &node, true);
+    for (content, passes) in [
+        (peer(&node), false),
+        ("198.51.100.7".into(), true),
+        (format!("{}\n192.0.2.0/24", peer(&node)), false),
+    ] {
         node.put("drop-list.cidrs", format!("{content}\n"));
-        wait_for_verdict(&node, passes);
+        wait_for_verdict(&agent, &node, passes);
         assert_eq!(node.program().unwrap().id, program);
     }
     let table = agent.status().address_table.unwrap();
@@ -146,7 +158,7 @@ fn a_changed_set_changes_the_table_and_not_the_program() {
     node.put("drop-list.cidrs", "<html>\n");
     let told = wait_for_set(&agent, "drop-list", AddressSetState::LastGood);
     assert!(!told.problems.is_empty());
-    wait_for_verdict(&node, false);
+    wait_for_verdict(&agent, &node, false);
     assert_eq!(node.program().unwrap().id, program);
 }
 
@@ -158,18 +170,18 @@ fn sets_of_one_label_are_one_list() {
     node.put("2.yaml", object("big-2", &["192.0.2.0/24"]));
     node.put("policy.yaml", needs("sourceSetSelector: {matchLabels: {list: big}}", node.device()));
     agent.wait_for_rules_of(&node, "r");
-    wait_for_verdict(&node, true);
+    wait_for_verdict(&agent, &node, true);
     let program = node.program().unwrap().id;
     node.put("2.yaml", object("big-2", &["192.0.2.0/24", &peer(&node)]));
-    wait_for_verdict(&node, false);
+    wait_for_verdict(&agent, &node, false);
     assert_eq!(node.program().unwrap().id, program);
     node.put("2.yaml", object("big-2", &["192.0.2.0/24"]));
-    wait_for_verdict(&node, true);
+    wait_for_verdict(&agent, &node, true);
     // Another object under the label is part of the list by itself.
     node.put("3.yaml", object("big-3", &[&peer(&node)]));
-    wait_for_verdict(&node, false);
+    wait_for_verdict(&agent, &node, false);
     node.remove("3.yaml");
-    wait_for_verdict(&node, true);
+    wait_for_verdict(&agent, &node, true);
     assert_eq!(agent.status().sets.len(), 2);
 }
 
@@ -185,7 +197,7 @@ fn killed_at_any_moment_of_a_change_it_goes_on() {
     node.put("policy.yaml", by_name(&node));
     let mut agent = node.start();
     agent.wait_for_rules_of(&node, "r");
-    wait_for_verdict(&node, false);
+    wait_for_verdict(&agent, &node, false);
     let sink = node.sink(7000);
     for round in 1..8_u32 {
         node.put("drop-list.cidrs", list(round));
@@ -210,4 +222,18 @@ fn killed_at_any_moment_of_a_change_it_goes_on() {
     agent.terminate();
     let pins = node.pins().into_iter().filter(|pin| pin.to_string_lossy().contains("address_sets"));
     assert_eq!(pins.count(), 0, "the table is not needed any more, the programs hold it themselves");
+}
+
+#[test]
+fn a_cleanup_leaves_nothing_of_sets() {
+    let Some(node) = Node::new("sets-cleanup") else { return };
+    let mut agent = node.start();
+    node.put("drop-list.cidrs", "198.51.100.0/24\n");
+    node.put("policy.yaml", by_name(&node));
+    agent.wait_for_rules_of(&node, "r");
+    agent.kill();
+    let is_table = |pin: &std::path::PathBuf| pin.to_string_lossy().contains("address_sets_v");
+    assert!(node.pins().iter().any(is_table), "the test sees the table");
+    cleanup::run(&node.pin_path()).unwrap();
+    assert!(node.pins().is_empty() && !node.pin_path().exists());
 }

@@ -9,7 +9,9 @@ mod alone {
         wait_until,
     };
 
-    use crate::harness::{Agent, BeforeSwap, Moment, Node, SOON, drops, interface, policy_status};
+    use crate::harness::{
+        Agent, BeforeSwap, Moment, Node, SOON, drops, interface, policy_rules, policy_status,
+    };
 
     /// Fast enough that any gap lets something through, slow enough that the lab itself loses nothing.
     const FLOOD_PER_SECOND: u64 = 50_000;
@@ -89,7 +91,7 @@ mod alone {
         let status = agent.status();
         let (interface, policy) = (interface(&status, node.device()), policy_status(&status, "web"));
         assert_eq!(policy.unwrap().interfaces, [node.device()]);
-        let counted = interface.unwrap().rules[0].packets;
+        let counted = policy_rules(interface.unwrap()).next().unwrap().packets;
         let sent = traffic.flood.sent();
         traffic.assert_no_leak_and_no_loss();
         assert!(counted > sent / 2, "the flood was there to be dropped: {counted} of {sent}");

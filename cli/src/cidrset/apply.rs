@@ -74,6 +74,7 @@ fn labels(arguments: &ApplyArguments) -> Result<BTreeMap<String, String>, Error>
 }
 
 /// The sets of the list as they lie there, and the text of each by its number.
+#[allow(clippy::type_complexity, reason = "sets, and their texts by number")]
 fn existing(directory: &Directory, list: &str) -> Result<(Vec<Shard>, BTreeMap<u32, Vec<u8>>), Error> {
     let (mut shards, mut texts) = (Vec::new(), BTreeMap::new());
     for file in directory.names()? {
@@ -132,9 +133,9 @@ impl Applied {
     fn text(&self) -> Result<String, Error> {
         let mut text = self.feed.to_string();
         let unchanged = self.shards - self.written.len();
-        write!(
+        writeln!(
             text,
-            "{} of list {}: {} written, {} removed, {unchanged} unchanged\n",
+            "{} of list {}: {} written, {} removed, {unchanged} unchanged",
             counted(self.shards, "set", "sets"),
             self.list,
             self.written.len(),

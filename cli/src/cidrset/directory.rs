@@ -63,7 +63,7 @@ impl Directory {
 
 /// Names of a directory's files, sorted, but for those that are not text.
 pub fn names(path: &Path) -> Result<Vec<String>, Error> {
-    let entries = fs::read_dir(path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+    let entries = fs::read_dir(path).and_then(std::iter::Iterator::collect::<io::Result<Vec<_>>>);
     let entries = entries.map_err(|source| Error::Read { path: path.to_path_buf(), source })?;
     let mut names: Vec<String> =
         entries.iter().filter_map(|entry| entry.file_name().into_string().ok()).collect();

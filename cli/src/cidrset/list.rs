@@ -81,18 +81,15 @@ fn parsed(directory: &Path, file: &str) -> Result<ParsedFile, Error> {
 
 fn add(rows: &mut BTreeMap<String, Row>, file: &str, parsed: ParsedFile) {
     for set in parsed.sets {
-        match set.result {
-            Ok(CidrSet { name, labels, report, .. }) => {
-                let list = labels.get(LIST_LABEL);
-                let row = row_of(rows, list.unwrap_or(&name));
-                row.shards = list.map(|_| row.shards.unwrap_or(0) + 1);
-                row.entries += report.entries;
-                row.rejected += report.rejected;
-            }
-            Err(_) => {
-                let name = set.name.unwrap_or_else(|| file.to_owned());
-                row_of(rows, &name).bad_files.push(file.to_owned());
-            }
+        if let Ok(CidrSet { name, labels, report, .. }) = set.result {
+            let list = labels.get(LIST_LABEL);
+            let row = row_of(rows, list.unwrap_or(&name));
+            row.shards = list.map(|_| row.shards.unwrap_or(0) + 1);
+            row.entries += report.entries;
+            row.rejected += report.rejected;
+        } else {
+            let name = set.name.unwrap_or_else(|| file.to_owned());
+            row_of(rows, &name).bad_files.push(file.to_owned());
         }
     }
 }

@@ -1,7 +1,15 @@
 //! What `explain` found, as a value. Its JSON is `explain -o json`: camelCase, and stable.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use sluice_policy::{Action, Matcher, Mode, NodePlan, Policy, PolicyReport, Problem, Warning};
+use sluice_policy::failsafe::ServiceChange;
+use sluice_policy::{
+    Action, DefaultAction, Enforcement, Failsafe, Fields, Matcher, Mode, NodePlan, Policy, PolicyReport,
+    Problem, Warning,
+};
+
+use super::words;
 
 /// Everything that `explain` says.
 #[derive(Serialize)]
@@ -23,9 +31,44 @@ pub struct ExplainedPolicy {
     pub file: String,
     pub priority: i32,
     pub mode: Mode,
+    pub enforcement: Enforcement,
     pub interfaces: Vec<ExplainedSelector>,
+    /// What it changes of the built-in failsafe; absent: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failsafe: Option<ExplainedFailsafe>,
     pub rules: Vec<ExplainedRule>,
+    /// What happens to packets that no rule matched; absent: the next policy decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_action: Option<DefaultAction>,
     pub warnings: Vec<Warning>,
+    /// Why an agent of this release refuses it; empty: it does not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_carried_out: Vec<Finding>,
+}
+
+/// Changes of the failsafe.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainedFailsafe {
+    /// By service.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<&'static str, ExplainedChange>,
+    /// Further traffic that passes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extra: Vec<Fields>,
+    /// The same in words.
+    #[serde(skip)]
+    pub words: Vec<String>,
+}
+
+/// A change of one service.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ExplainedChange {
+    /// It passes from these sources only.
+    Sources(Vec<String>),
+    /// It is off, if true.
+    Disabled(bool),
 }
 
 /// An entry of `interfaces`.
@@ -77,6 +120,7 @@ impl Report {
 impl ExplainedPolicy {
     fn new(policy: Policy, reports: &[PolicyReport]) -> Self {
         let report = reports.iter().find(|report| report.name == policy.name);
+        let not_carried_out = policy.not_carried_out().into_iter().map(Finding::from).collect();
         let interfaces = policy.interfaces.into_iter().map(|selector| ExplainedSelector {
             names: selector.names.iter().map(ToString::to_string).collect(),
             drivers: selector.drivers,
@@ -92,10 +136,31 @@ impl ExplainedPolicy {
             file: policy.file,
             priority: policy.priority,
             mode: policy.mode,
+            enforcement: policy.enforcement,
             interfaces: interfaces.collect(),
+            failsafe: ExplainedFailsafe::new(policy.failsafe),
             rules: rules.collect(),
+            default_action: policy.default_action,
             warnings: report.map(|report| report.warnings.clone()).unwrap_or_default(),
+            not_carried_out,
         }
+    }
+}
+
+impl ExplainedFailsafe {
+    fn new(failsafe: Failsafe) -> Option<Self> {
+        let words = words::changes(&failsafe);
+        let services = failsafe.services.into_iter().map(|(service, change)| {
+            let change = match change {
+                ServiceChange::Sources(sources) => {
+                    ExplainedChange::Sources(sources.iter().map(ToString::to_string).collect())
+                }
+                ServiceChange::Disabled => ExplainedChange::Disabled(true),
+            };
+            (service.name(), change)
+        });
+        let explained = Self { services: services.collect(), extra: failsafe.extra, words };
+        (!explained.words.is_empty()).then_some(explained)
     }
 }
 

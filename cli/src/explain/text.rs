@@ -5,7 +5,7 @@ use std::{
     fmt::{self, Display, Formatter},
 };
 
-use sluice_policy::{InterfacePlan, NodePlan};
+use sluice_policy::{Action, DEFAULT_ACTION, DefaultAction, Enforcement, InterfacePlan, NodePlan};
 
 use super::{
     report::{ExplainedPolicy, Finding, Report},
@@ -29,7 +29,8 @@ impl Display for ReportText<'_> {
         for (index, policy) in report.policies.iter().enumerate() {
             self.policy(f, index + 1, policy)?;
         }
-        writeln!(f, "A packet that no rule drops or passes goes to the host.")?;
+        writeln!(f, "Before all rules the built-in failsafe passes: {}.", words::services())?;
+        writeln!(f, "A packet about which nothing decides goes to the host.")?;
         writeln!(
             f,
             "Counted on each interface, in packets and bytes: each rule; each verdict; malformed packets by reason."
@@ -44,16 +45,30 @@ impl Display for ReportText<'_> {
 impl ReportText<'_> {
     fn policy(&self, f: &mut Formatter<'_>, position: usize, policy: &ExplainedPolicy) -> fmt::Result {
         writeln!(f, "{position}. {} ({})", clean(&policy.name), clean(&policy.file))?;
-        writeln!(f, "   priority {}, mode {}", policy.priority, policy.mode.as_str())?;
+        write!(f, "   priority {}, mode {}", policy.priority, policy.mode.as_str())?;
+        let is_dry = policy.enforcement == Enforcement::DryRun;
+        writeln!(
+            f,
+            "{}",
+            if is_dry { ", dry run: counted as if it were enforced; changes no packet" } else { "" }
+        )?;
         for (index, selector) in policy.interfaces.iter().enumerate() {
             let before = if index == 0 { "   on interfaces with" } else { "   and on those with" };
             writeln!(f, "{before} {}", clean(&words::selector(selector)))?;
         }
-        let rows = policy.rules.iter().map(|rule| {
-            vec![rule.name.clone(), words::matcher(&rule.matcher), words::action(&rule.action).to_owned()]
-        });
+        for change in policy.failsafe.iter().flat_map(|failsafe| &failsafe.words) {
+            writeln!(f, "   failsafe: {}", clean(change))?;
+        }
         let width = self.width.map(|width| width.saturating_sub(3));
-        indent(f, &table(&["RULE", "PACKETS", "ACTION"], rows.collect(), width))?;
+        indent(f, &table(&["RULE", "PACKETS", "ACTION"], rows(policy), width))?;
+        for Finding { field, message, .. } in &policy.not_carried_out {
+            writeln!(
+                f,
+                "   note: an agent of this release refuses this policy: {}: {}",
+                clean(field),
+                clean(message)
+            )?;
+        }
         for warning in &policy.warnings {
             writeln!(f, "   warning: {}: {}", warning.reason, clean(&warning.message))?;
         }
@@ -90,6 +105,21 @@ impl ReportText<'_> {
         }
         Ok(())
     }
+}
+
+fn rows(policy: &ExplainedPolicy) -> Vec<Vec<String>> {
+    let rules = policy
+        .rules
+        .iter()
+        .map(|rule| vec![rule.name.clone(), words::matcher(&rule.matcher), words::action(&rule.action)]);
+    let default = policy.default_action.map(|action| {
+        let action = match action {
+            DefaultAction::Drop => Action::Drop,
+            DefaultAction::Pass => Action::Pass,
+        };
+        vec![DEFAULT_ACTION.to_owned(), "every other packet".to_owned(), words::action(&action)]
+    });
+    rules.chain(default).collect()
 }
 
 fn interface(plan: &InterfacePlan) -> Vec<String> {

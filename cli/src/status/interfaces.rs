@@ -104,6 +104,7 @@ fn remarks(f: &mut Formatter<'_>, interface: &InterfaceStatus) -> fmt::Result {
             clean(&unparsed.reason)
         )?;
     }
+    events(f, interface)?;
     match (interface.reason.as_str(), interface.message.as_str()) {
         ("", "") => {}
         (reason, "") => writeln!(f, "  {name}: {}", clean(reason))?,
@@ -112,6 +113,37 @@ fn remarks(f: &mut Formatter<'_>, interface: &InterfaceStatus) -> fmt::Result {
     }
     if !interface.remedy.is_empty() {
         writeln!(f, "    fix: {}", clean(&interface.remedy))?;
+    }
+    Ok(())
+}
+
+/// What happened to packets besides their verdict, and what is not carried out as it was asked for.
+fn events(f: &mut Formatter<'_>, interface: &InterfaceStatus) -> fmt::Result {
+    let name = clean(&interface.name);
+    for degraded in &interface.degraded {
+        writeln!(f, "  {name}: DEGRADED: {}: {}", clean(&degraded.reason), clean(&degraded.message))?;
+    }
+    for event in interface.events.iter().filter(|event| event.packets > 0) {
+        let packets = event.packets;
+        match event.event.as_str() {
+            "DryRunDrop" => {
+                writeln!(f, "  {name}: dry runs would have dropped {} packets", numbers::count(packets))?;
+            }
+            "SourceTableFailed" => writeln!(
+                f,
+                "  {name}: warning: {packets} packets were within their rate because their source found no place in the table"
+            )?,
+            "TableFailed" => writeln!(
+                f,
+                "  {name}: warning: an address could not be looked up for {packets} packets: rules that read it did not match \
+                 them"
+            )?,
+            _ => {}
+        }
+    }
+    if let Some(evicted) = interface.sources_evicted.filter(|evicted| *evicted > 0) {
+        let evicted = numbers::count(evicted);
+        writeln!(f, "  {name}: rate limits have forgotten {evicted} sources to make room for others")?;
     }
     Ok(())
 }

@@ -22,7 +22,15 @@ pub fn write(f: &mut Formatter<'_>, policies: &[PolicyStatus], width: Option<u16
 
 fn row(policy: &PolicyStatus) -> Vec<String> {
     let interfaces = if policy.interfaces.is_empty() { "-".into() } else { policy.interfaces.join(", ") };
-    vec![name(policy), policy.state().name().into(), interfaces, policy.file.clone()]
+    vec![name(policy), state(policy), interfaces, policy.file.clone()]
+}
+
+fn state(policy: &PolicyStatus) -> String {
+    match (policy.state(), policy.dry_run) {
+        (PolicyState::InForce, true) => "DryRun".into(),
+        (state, true) => format!("{} (dry run)", state.name()),
+        (state, false) => state.name().into(),
+    }
 }
 
 fn name(policy: &PolicyStatus) -> String {
@@ -50,6 +58,9 @@ fn remarks(f: &mut Formatter<'_>, policy: &PolicyStatus) -> fmt::Result {
         }
         PolicyState::NotProgrammed => {
             writeln!(f, "  {subject}: good, but an interface that it selects does not run it; see there")?;
+        }
+        PolicyState::InForce if policy.dry_run => {
+            writeln!(f, "  {subject}: a dry run: counted as if it were enforced; it changes no packet")?;
         }
         PolicyState::InForce | PolicyState::Unspecified => {}
     }

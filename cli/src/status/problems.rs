@@ -23,5 +23,5 @@ fn is_bad_set(set: &AddressSetStatus) -> bool {
 }
 
 fn is_bad_interface(interface: &InterfaceStatus) -> bool {
-    interface.mode_in_force.is_empty() || interface.verified == "Bypassed"
+    interface.mode_in_force.is_empty() || interface.verified == "Bypassed" || !interface.degraded.is_empty()
 }

@@ -33,6 +33,16 @@ fn every_counter() {
 }
 
 #[test]
+fn the_whole_language() {
+    let reply = StatusReply {
+        policies: vec![samples::in_force(), samples::dry_run()],
+        interfaces: vec![samples::limited(), samples::generic()],
+        ..samples::idle()
+    };
+    assert_snapshot!(text(&reply, None, true));
+}
+
+#[test]
 fn nothing_attached() {
     assert_snapshot!(text(&samples::idle(), None, false));
 }
@@ -160,7 +170,9 @@ fn what_check_counts() {
         ..samples::idle()
     };
     assert_eq!(count_problems(&good), 0);
-    // Four policies, the foreign program's interface and the bypassed one.
-    assert_eq!(count_problems(&samples::busy()), 6);
+    let degraded = StatusReply { interfaces: vec![samples::limited()], ..samples::idle() };
+    assert_eq!(count_problems(&degraded), 1);
+    // Four policies, the foreign program's interface and the bypassed one, and three sets.
+    assert_eq!(count_problems(&samples::busy()), 9);
     assert_eq!(count_problems(&StatusReply::default()), 1);
 }

@@ -13,10 +13,13 @@ pub struct BusyRule {
     pub interface: String,
     /// Policy and rule, as `no-discard/udp-9`.
     pub name: String,
+    /// For a dry run, that it is one: its rules do nothing to packets.
     pub action: String,
     pub packets: u64,
     /// Unknown until the second answer.
     pub packets_per_second: Option<f64>,
+    /// Of a rate limit: packets above it since it counts.
+    pub exceeded: Option<u64>,
 }
 
 /// What is shown.
@@ -63,9 +66,10 @@ fn busiest(before: Option<&StatusReply>, now: &StatusReply, elapsed: Duration) -
         .map(|(key, interface, rule)| BusyRule {
             interface: interface.name.clone(),
             name: format!("{}/{}", rule.policy, rule.rule),
-            action: rule.action.clone(),
+            action: if rule.dry_run { "DryRun".to_owned() } else { rule.action.clone() },
             packets: rule.packets,
             packets_per_second: before.get(&key).and_then(|before| rate(*before, rule.packets, elapsed)),
+            exceeded: rule.exceeded_packets,
         })
         .collect();
     // Sorting is stable: rules that nothing hits stay in the order of evaluation.

@@ -14,6 +14,8 @@ use crate::{numbers, output::clean};
 
 /// Names of interfaces have 15 bytes at most.
 const INTERFACE: u16 = 15;
+/// `RateLimit` is the longest.
+const ACTION: u16 = 9;
 const NUMBER: u16 = 9;
 
 /// Draws everything.
@@ -102,21 +104,29 @@ fn interface_row(interface: &InterfaceStatus) -> Row<'static> {
     }
 }
 
+/// What exceeds a rate has a column where there is a rate limit.
 fn draw_rules(frame: &mut Frame<'_>, area: Rect, rules: &[BusyRule]) {
-    let fixed = [INTERFACE, 6, NUMBER, NUMBER];
-    let name_width = area.width.saturating_sub(fixed.iter().sum::<u16>() + 4 * 2);
-    let widths = [fixed[0], name_width, fixed[1], fixed[2], fixed[3]].map(Constraint::Length);
+    let numbers = if rules.iter().any(|rule| rule.exceeded.is_some()) { 3 } else { 2 };
+    let taken = INTERFACE + ACTION + NUMBER * numbers + 2 * (2 + numbers);
+    let name_width = area.width.saturating_sub(taken);
+    let words = [INTERFACE, name_width, ACTION].into_iter();
+    let widths = words.chain((0..numbers).map(|_| NUMBER)).map(Constraint::Length);
     let rows = fit(rules, area, |rule| {
-        Row::new([
-            left(&shorten(&clean(&rule.interface), INTERFACE.into())),
-            left(&shorten(&clean(&rule.name), name_width.into())),
-            left(&rule.action),
-            right(&numbers::rate(rule.packets_per_second)),
-            right(&numbers::count(rule.packets)),
-        ])
+        let figures = [
+            numbers::rate(rule.packets_per_second),
+            numbers::count(rule.packets),
+            rule.exceeded.map_or_else(|| "-".to_owned(), numbers::count),
+        ];
+        let words = [
+            shorten(&clean(&rule.interface), INTERFACE.into()),
+            shorten(&clean(&rule.name), name_width.into()),
+            rule.action.clone(),
+        ];
+        let figures = figures.iter().take(numbers.into()).map(|figure| right(figure));
+        Row::new(words.iter().map(|word| left(word)).chain(figures))
     });
-    let titles =
-        [left("INTERFACE"), left("BUSIEST RULES"), left("ACTION"), right("PACKETS/S"), right("PACKETS")];
+    let titles = ["PACKETS/S", "PACKETS", "EXCEEDED"].into_iter().take(numbers.into()).map(right);
+    let titles = ["INTERFACE", "BUSIEST RULES", "ACTION"].map(left).into_iter().chain(titles);
     frame.render_widget(Table::new(rows, widths).header(Row::new(titles).bold()).column_spacing(2), area);
 }
 
@@ -198,6 +208,12 @@ mod tests {
     #[test]
     fn long_names_and_huge_counters() {
         assert_snapshot!(drawn(&model(samples::long_names()), 80, 12));
+    }
+
+    #[test]
+    fn what_exceeds_a_rate_and_what_is_a_dry_run() {
+        let reply = StatusReply { interfaces: vec![samples::limited()], ..samples::idle() };
+        assert_snapshot!(drawn(&model(reply), 80, 14));
     }
 
     #[test]

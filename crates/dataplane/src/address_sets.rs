@@ -94,7 +94,7 @@ impl AddressSets {
                     return Ok(());
                 }
                 Err(Refused::Full { pages }) => {
-                    self.move_to((pages + pages / 4).max(self.pages_with(changes)))?
+                    self.move_to((pages + pages / 4).max(self.pages_with(changes)))?;
                 }
                 Err(refused) => return Err(refused.into()),
             }

@@ -25,7 +25,7 @@ use crate::{
     instance::{Compiled, Instance, Pins, object_digest},
     marks,
     rule_slots::RuleSlots,
-    sys,
+    sources, sys,
 };
 
 pub(crate) const LINK: &str = "link";
@@ -247,6 +247,16 @@ impl Attachment {
         self.slots.counted(counters)
     }
 
+    /// How many of its `most` sources the interface has forgotten to make room for others; `None` if none was ever
+    /// remembered by a program that this build can read.
+    pub fn sources_evicted(&self, most: u32) -> Result<Option<u64>, Error> {
+        let (buckets, sources) = (self.folder.join(buckets_name()), self.folder.join(sources_name(most)));
+        if !buckets.exists() || !sources.exists() {
+            return Ok(None);
+        }
+        sources::evicted(&buckets, &sources, self.ifindex).map(Some)
+    }
+
     /// Run time and count; they move only while the kernel's run statistics are on.
     pub fn run_statistics(&self) -> Result<RunStatistics, Error> {
         let Some(program) = &self.program else { return Ok(RunStatistics::default()) };
@@ -363,7 +373,7 @@ fn program_name(revision: &Revision<'_>) -> String {
     object_digest().hash(&mut hasher);
     match (revision.compiled)(&vec![0; revision.rules.len()]) {
         Ok(compiled) => {
-            (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher)
+            (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher);
         }
         Err(message) => message.hash(&mut hasher),
     }

@@ -224,7 +224,7 @@ impl Instance {
         let buckets = Array::<_, u64>::try_from(map).map_err(in_map)?;
         let created = u32::try_from(SOURCES_CREATED).unwrap_or(u32::MAX);
         let created = buckets.get(&created, 0).map_err(in_map)?;
-        Ok(Sources { created, held: sources.keys().filter(Result::is_ok).count() as u64 })
+        Ok(Sources { created, held: sources.keys().flatten().count() as u64 })
     }
 
     /// The counters of an instance that was loaded unpinned, summed over CPUs.

@@ -12,6 +12,7 @@ pub mod links;
 pub mod marks;
 mod programs;
 mod rule_slots;
+mod sources;
 mod sys;
 #[doc(hidden)]
 pub mod test_programs;

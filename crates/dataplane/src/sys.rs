@@ -14,6 +14,7 @@ use std::{
 };
 
 use aya_obj::generated::{bpf_attach_type, bpf_attr, bpf_cmd, bpf_link_info, bpf_link_type, bpf_prog_info};
+use sluice_ebpf_common::SourceKey;
 
 /// Attach natively or not at all (`XDP_FLAGS_DRV_MODE` in the kernel's `linux/if_link.h`).
 pub(crate) const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
@@ -127,6 +128,52 @@ fn info_of_link(link: BorrowedFd<'_>, kind: bpf_link_type, other: &str) -> io::R
     // SAFETY: the kernel may write any bytes into integers.
     unsafe { object_info(link, &mut info) }?;
     if info.type_ == kind as u32 { Ok(info) } else { Err(io::Error::new(io::ErrorKind::InvalidData, other)) }
+}
+
+/// What a step through a hash map gave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batch {
+    /// Entries in the buffers.
+    pub(crate) entries: u32,
+    /// Where to go on.
+    pub(crate) position: u32,
+    /// Whether there is no more.
+    pub(crate) is_last: bool,
+}
+
+/// `BPF_MAP_LOOKUP_BATCH` on a hash map: at most `most` entries behind `position` (`None`: the first).
+///
+/// # Errors
+/// `InvalidInput` if the buffers do not hold so many keys of `SourceKey`'s size and values of eight bytes.
+pub(crate) fn map_lookup_batch(
+    map: BorrowedFd<'_>,
+    position: Option<u32>,
+    keys: &mut [u8],
+    values: &mut [u8],
+    most: u32,
+) -> io::Result<Batch> {
+    let room = most as usize;
+    if keys.len() < room * size_of::<SourceKey>() || values.len() < room * size_of::<u64>() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut next = 0_u32;
+    let mut attr = zeroed_attr();
+    attr.batch.in_batch = position.as_ref().map_or(0, |position| std::ptr::from_ref(position) as u64);
+    attr.batch.out_batch = std::ptr::from_mut(&mut next) as u64;
+    attr.batch.keys = keys.as_mut_ptr() as u64;
+    attr.batch.values = values.as_mut_ptr() as u64;
+    attr.batch.count = most;
+    attr.batch.map_fd = raw(map);
+    // SAFETY: both positions are numbers as the kernel keeps them for hash maps; of keys and values it writes at most
+    // `most`, for which there is room in a map of sources, and no other is opened here.
+    let result = unsafe { bpf(bpf_cmd::BPF_MAP_LOOKUP_BATCH, &mut attr) };
+    let is_last = match result {
+        Ok(_) => false,
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => true,
+        Err(error) => return Err(error),
+    };
+    // SAFETY: the kernel has written the number of entries there.
+    Ok(Batch { entries: unsafe { attr.batch.count }, position: next, is_last })
 }
 
 /// `BPF_PROG_GET_FD_BY_ID`.

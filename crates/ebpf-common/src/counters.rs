@@ -131,6 +131,7 @@ impl Outcome {
 
 impl Counters {
     /// Nothing counted.
+    #[allow(clippy::large_stack_arrays, reason = "a constant, of which users make boxes")]
     pub const ZERO: Self = Self {
         outcomes: [Counter::ZERO; OUTCOMES],
         events: [Counter::ZERO; EVENTS],

@@ -5,7 +5,6 @@ use sluice_api::SteerAlgorithm;
 
 /// What a rule does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub enum Action {
     /// Drop the packet.
     Drop,

@@ -135,6 +135,18 @@ impl PlannedRule {
         self.rule == DEFAULT_ACTION
     }
 
+    /// The name under which it counts, among [`InterfacePlan::counter_names`].
+    #[must_use]
+    pub fn counter_name(&self) -> String {
+        tables::counter_name(self)
+    }
+
+    /// Of a rate limit: the name under which it counts what exceeds it.
+    #[must_use]
+    pub fn exceeded_counter_name(&self) -> Option<String> {
+        matches!(self.action, Action::RateLimit(_)).then(|| tables::exceeded_name(self))
+    }
+
     /// Whether it is written under `rules` of a policy.
     #[must_use]
     pub fn is_user_rule(&self) -> bool {
@@ -186,12 +198,9 @@ impl InterfacePlan {
     /// The names under which the rules count, each once: `policy/rule`, and for a rate limit also what exceeds it.
     #[must_use]
     pub fn counter_names(&self) -> Vec<String> {
-        let of_rule = |rule: &PlannedRule| {
-            let exceeded = matches!(rule.action, Action::RateLimit(_)).then(|| tables::exceeded_name(rule));
-            std::iter::once(tables::counter_name(rule)).chain(exceeded)
-        };
+        let of_rule = |rule: &PlannedRule| [Some(rule.counter_name()), rule.exceeded_counter_name()];
         let mut seen = BTreeSet::new();
-        self.rules.iter().flat_map(of_rule).filter(|name| seen.insert(name.clone())).collect()
+        self.rules.iter().flat_map(of_rule).flatten().filter(|name| seen.insert(name.clone())).collect()
     }
 
     /// How many sources rules with a rate for each may follow; 0 if there is no such rule.

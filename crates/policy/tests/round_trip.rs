@@ -137,22 +137,22 @@ fn what_is_left_out_has_its_default() {
     let packets = |rate: u64| action(json!({"type": "RateLimit", "rateLimit": {"packetsPerSecond": rate}}));
     assert_eq!(
         packets(10_000),
-        json!({"rateLimit": {"rate": 10_000, "unit": "Packets", "burst": 1000, "perSource": null}})
+        json!({"RateLimit": {"rate": 10_000, "unit": "Packets", "burst": 1000, "perSource": null}})
     );
-    assert_eq!(packets(9)["rateLimit"]["burst"], 1);
+    assert_eq!(packets(9)["RateLimit"]["burst"], 1);
     let bits = |rate: u64| {
         action(json!({"type": "RateLimit", "rateLimit": {"bitsPerSecond": rate, "per": "Source"}}))
     };
-    assert_eq!(bits(1_000_000)["rateLimit"]["burst"], 100_000);
-    assert_eq!(bits(1000)["rateLimit"]["burst"], 1518 * 8);
-    assert_eq!(bits(1000)["rateLimit"]["perSource"], json!({"v4": 32, "v6": 64}));
+    assert_eq!(bits(1_000_000)["RateLimit"]["burst"], 100_000);
+    assert_eq!(bits(1000)["RateLimit"]["burst"], 1518 * 8);
+    assert_eq!(bits(1000)["RateLimit"]["perSource"], json!({"v4": 32, "v6": 64}));
     assert_eq!(
         action(json!({"type": "Steer", "steer": {"cpus": "7,2-4,3"}})),
-        json!({"steer": {"cpus": [2, 3, 4, 7], "algorithm": "FlowHash", "queueSize": 2048}})
+        json!({"Steer": {"cpus": [2, 3, 4, 7], "algorithm": "FlowHash", "queueSize": 2048}})
     );
     assert_eq!(
         action(json!({"type": "Mark", "mark": {"class": "1:10"}})),
-        json!({"mark": {"class": 0x1_0010}})
+        json!({"Mark": {"class": 0x1_0010}})
     );
 }
 

@@ -1,6 +1,7 @@
 //! Honest skips: a test names the feature of the machine that it needs. Where the feature is missing the
 //! test says so and counts as skipped, and where the machine must have it (`TESTKIT_NO_SKIP=1`) it fails.
 
+use crate::namespace::NetworkNamespace;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fmt;
 use std::fs::File;
@@ -29,6 +30,8 @@ pub enum Feature {
     Tcx,
     /// At least so many CPUs.
     Cpus(usize),
+    /// Virtual devices of a kind, such as `vxlan`.
+    DeviceKind(&'static str),
     /// A program in `$PATH` or in the system's folders.
     Program(&'static str),
 }
@@ -41,6 +44,7 @@ impl fmt::Display for Feature {
             Self::Bpf => formatter.write_str("the right to use the bpf system call"),
             Self::Tcx => formatter.write_str("tcx, which came with Linux 6.6"),
             Self::Cpus(count) => write!(formatter, "{count} CPUs"),
+            Self::DeviceKind(kind) => write!(formatter, "devices of kind {kind}"),
             Self::Program(name) => write!(formatter, "the program {name}"),
         }
     }
@@ -56,6 +60,7 @@ impl Feature {
             Self::Bpf => may_use_bpf(),
             Self::Tcx => has_tcx(),
             Self::Cpus(count) => available_parallelism().is_ok_and(|cpus| cpus.get() >= count),
+            Self::DeviceKind(kind) => can_make(kind),
             Self::Program(name) => find_program(name).is_some(),
         }
     }
@@ -132,6 +137,13 @@ fn has_tcx() -> bool {
         libc::syscall(libc::SYS_bpf, BPF_PROG_QUERY, attributes.as_mut_ptr(), size_of_val(&attributes))
     };
     result == 0
+}
+
+/// Makes such a device in a namespace of its own, which goes with it.
+fn can_make(kind: &str) -> bool {
+    let more = if kind == "vxlan" { "id 1 dstport 4789" } else { "" };
+    let make = format!("link add probe type {kind} {more}");
+    NetworkNamespace::new("probe").is_ok_and(|namespace| namespace.ip(make.trim_end()).is_ok())
 }
 
 /// `$PATH` with the system's folders at its end: an ordinary user's often lacks them.

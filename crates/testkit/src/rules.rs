@@ -77,7 +77,7 @@ pub fn compile(rules: &[Rule]) -> Box<Tables> {
     let mut compiler = Compiler { tables: Box::new(Tables::EMPTY), entries: HashMap::new(), words: 1 };
     for (place, rule) in rules.iter().enumerate() {
         compiler.tables.rules[place] = row(rule, place, rules.len());
-        compiler.tables.order[place] = u16::try_from(place).unwrap_or(u16::MAX);
+        compiler.tables.order[place] = number(place);
     }
     let reads_ports = rules.iter().any(|rule| !rule.ports.is_empty());
     let reads_protocol = rules.iter().any(|rule| rule.protocol.is_some());

@@ -6,7 +6,7 @@ use std::{
 };
 
 use sluice_ebpf::{
-    classify::{Merged, merge_one},
+    classify::{Merged, NO_RULE, merge_one},
     flow::Flow,
     walk::{End, Environment, Rate, Walk, decide},
 };
@@ -21,7 +21,7 @@ pub struct Host<'a> {
     pub tables: &'a Tables,
     pub fixed: Memory,
     pub live: Memory,
-    /// What [`Environment::rate`] answers, by slot.
+    /// What [`Environment::rate`] answers, by slot; of others it is that the packet is within.
     pub rates: HashMap<u16, Rate>,
     /// Slots of the rules that took a packet out of their bucket, in order.
     pub taken: RefCell<Vec<u16>>,
@@ -46,14 +46,28 @@ impl<'a> Host<'a> {
 
     /// Does with a frame of `bytes` bytes what the program does, and says how it ended.
     pub fn judge(&self, flow: &Flow, bytes: usize) -> (Outcome, End) {
-        let known = |code: u8| Outcome::ALL[usize::from(code)];
-        if let Some(code) = decide(self.tables, flow, bytes, self) {
-            return (known(code), End::START);
+        match decide(self.tables, flow, bytes, self) {
+            Some(code) => self.decided(u32::from(code)),
+            None => self.go_on(),
         }
+    }
+
+    /// The first rule that matched has decided, or none did.
+    #[allow(clippy::unused_self, reason = "reads as a question to the environment")]
+    pub fn decided(&self, code: u32) -> (Outcome, End) {
+        (Outcome::ALL[code as usize], End::START)
+    }
+
+    /// A walk has begun.
+    pub fn go_on(&self) -> (Outcome, End) {
         let walk = self.walk();
-        let steps = (1..).find(|_| walk.step(self.tables, self));
-        assert!(steps <= Some(MAX_BITS), "the kernel ends the loop after {MAX_BITS} steps");
-        (known(walk.finish(self)), walk.end)
+        let steps = (0..MAX_BITS).find(|_| walk.step(self.tables, self));
+        assert!(
+            steps.is_some() || walk.matched.take(self.tables) >= NO_RULE,
+            "the loop of the kernel is too short"
+        );
+        let code = walk.finish(self);
+        (Outcome::ALL[usize::from(code)], walk.end)
     }
 
     /// What was counted, over all elements.
@@ -97,7 +111,7 @@ impl Environment for Host<'_> {
 
     fn rate(&self, _: &Limit, slot: u16, _: &Walk) -> Rate {
         self.taken.borrow_mut().push(slot);
-        self.rates[&slot]
+        self.rates.get(&slot).copied().unwrap_or(Rate::Within)
     }
 
     fn all_merged(&self) -> &[Merged; SIDES] {

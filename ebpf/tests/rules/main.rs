@@ -1,14 +1,21 @@
 //! The bit vectors and the walk against the plainest reading of policies, and the counters.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../parser/bytes.rs"]
+mod bytes;
 #[path = "../common/mod.rs"]
 mod common;
+mod content;
+mod flows;
+#[path = "../parser/packet.rs"]
+mod packet;
 mod policies;
+mod straight;
 mod vectors;
 
 use common::environment::Host;
 use policies::{Policy, policies, rates, read, tables};
-use proptest::{option, prelude::*, sample::select};
+use proptest::{collection::vec, option, prelude::*, sample::select};
 use sluice_ebpf::flow::Flow;
 use sluice_ebpf_common::{Counter, Event, MAX_RULES, Malformed, Outcome, Tables};
 use sluice_testkit::rules::{Action, Rule, compile};
@@ -17,8 +24,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_walk_agrees_with_reading_the_policies_in_order(policies in policies(), flows in flows()) {
-        let tables = tables(&policies);
+    fn the_walk_agrees_with_reading_the_policies_in_order(policies in policies(), keys in vec(any::<u16>(), 1..200), flows in flows()) {
+        let tables = tables(&policies, &keys);
         for flow in flows {
             agrees(&policies, &tables, &flow)?;
         }
@@ -67,7 +74,7 @@ fn flows() -> impl Strategy<Value = Vec<Flow>> {
                 malformed,
                 ..Flow::UNKNOWN
             });
-    proptest::collection::vec(flow, 1..40)
+    vec(flow, 1..40)
 }
 
 #[test]

@@ -136,25 +136,35 @@ impl Rule {
     }
 }
 
-/// The tables of these policies: each alternative has a bit, in order.
-pub fn tables(policies: &[Policy]) -> Box<Tables> {
-    let bits = |rules: &[Rule]| rules.iter().map(|rule| rule.alternatives.len()).sum::<usize>();
+/// The tables of these policies: each alternative has a bit. Which, `keys` say; only in a word they are in order.
+pub fn tables(policies: &[Policy], keys: &[u16]) -> Box<Tables> {
     let rules = policies.iter().flat_map(|policy| &policy.rules);
     let alternatives: Vec<rules::Rule> = rules.flat_map(|rule| rule.alternatives.clone()).collect();
-    let mut tables = compile(&alternatives);
-    let (mut bit, mut parameter) = (0, 0);
+    let mut order: Vec<usize> = (0..alternatives.len()).collect();
+    order.sort_by_key(|number| keys[number % keys.len()].wrapping_mul(u16::try_from(*number).unwrap() | 1));
+    order.chunks_mut(64).for_each(<[usize]>::sort_unstable);
+    let mut tables = compile(&order.iter().map(|number| alternatives[*number].clone()).collect::<Vec<_>>());
+    for (bit, number) in order.into_iter().enumerate() {
+        tables.order[bit] = u16::try_from(number).unwrap();
+    }
+    write_rules(policies, &mut tables);
+    tables
+}
+
+fn write_rules(policies: &[Policy], tables: &mut Tables) {
+    let bits = |rules: &[Rule]| rules.iter().map(|rule| rule.alternatives.len()).sum::<usize>();
+    let (mut first, mut parameter) = (0, 0);
     for policy in policies {
-        let policy_end = u16::try_from(bit + bits(&policy.rules)).unwrap();
+        let policy_end = u16::try_from(first + bits(&policy.rules)).unwrap();
         for rule in &policy.rules {
-            let behind = bit + rule.alternatives.len();
+            let behind = first + rule.alternatives.len();
             let flags = if policy.dry_run { RULE_DRY_RUN } else { 0 };
             let next = u16::try_from(behind).unwrap();
-            let row = tables::Rule { flags, next, policy_end, ..rule.row(&mut tables, parameter) };
-            tables.rules[bit..behind].fill(row);
-            (bit, parameter) = (behind, parameter + 1);
+            let row = tables::Rule { flags, next, policy_end, ..rule.row(tables, parameter) };
+            tables.rules[first..behind].fill(row);
+            (first, parameter) = (behind, parameter + 1);
         }
     }
-    tables
 }
 
 /// What each bucket says.

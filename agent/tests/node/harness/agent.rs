@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use sluice_ipc::v1alpha1::{InterfaceStatus, PolicyStatus, Problem, StatusReply, StatusRequest};
+use sluice_ipc::v1alpha1::{InterfaceStatus, PolicyStatus, Problem, RuleCounter, StatusReply, StatusRequest};
 use sluice_testkit::wait_until;
 use tokio::runtime::Runtime;
 
@@ -39,13 +39,15 @@ impl Agent {
         command.arg("--pin-path").arg(node.pin_path());
         command.arg("--state-dir").arg(state);
         command.arg("--socket").arg(socket);
+        // Absent unless the test writes it: the machine's own is no part of a lab.
+        command.arg("--resolv-conf").arg(node.path("resolv.conf"));
         command
     }
 
-    pub(super) fn start(node: &Node) -> Self {
+    pub(super) fn start(node: &Node, arguments: &[&str]) -> Self {
         let log = node.path("agent.log");
         let file = File::options().create(true).append(true).open(&log).unwrap();
-        let child = Self::command(node).stderr(file).spawn().unwrap();
+        let child = Self::command(node).args(arguments).stderr(file).spawn().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let socket = node.path("agent.sock");
         let mut agent = Self { child, log, socket, runtime, last: RefCell::default() };
@@ -82,11 +84,11 @@ impl Agent {
         self.last.borrow().clone().unwrap()
     }
 
-    /// Waits until a device runs these rules, in this order.
+    /// Waits until a device runs these rules of policies, in this order.
     pub fn wait_for_rules(&self, device: &str, rules: &[&str]) -> InterfaceStatus {
         let status = self.wait(&format!("{device} runs {rules:?}"), |status| {
             interface(status, device).is_some_and(|interface| {
-                interface.program_id != 0 && interface.rules.iter().map(|rule| &rule.rule).eq(rules)
+                interface.program_id != 0 && policy_rules(interface).map(|rule| &rule.rule).eq(rules)
             })
         });
         interface(&status, device).unwrap().clone()
@@ -149,6 +151,18 @@ impl Drop for Agent {
 pub fn wait_for_exit(child: &mut Child) -> ExitStatus {
     wait_until(SOON, "the process has ended", || child.try_wait().unwrap().is_some());
     child.wait().unwrap()
+}
+
+/// The rules of policies on an interface, without the failsafe.
+pub fn policy_rules(interface: &InterfaceStatus) -> impl Iterator<Item = &RuleCounter> {
+    interface.rules.iter().filter(|rule| rule.policy != "failsafe")
+}
+
+/// What a rule has counted.
+pub fn counted(interface: &InterfaceStatus, policy: &str, rule: &str) -> u64 {
+    let mut rules = interface.rules.iter();
+    let found = rules.find(|counter| counter.policy == policy && counter.rule == rule);
+    found.unwrap_or_else(|| panic!("no rule {policy}/{rule} in {:?}", interface.rules)).packets
 }
 
 /// What a status says of a device.

@@ -16,7 +16,7 @@ use serde_json::Value;
 use sluice_testkit::{BpffsDir, Feature, NetworkNamespace, VethLab, require, traffic::UdpSink, wait_until};
 use tempfile::TempDir;
 
-pub use agent::{Agent, interface, policy_status, problems, wait_for_exit};
+pub use agent::{Agent, counted, interface, policy_rules, policy_status, problems, wait_for_exit};
 pub use policy::{PolicyText, drops};
 pub use swap::{BeforeSwap, Moment};
 
@@ -100,7 +100,12 @@ impl Node {
 
     /// Starts an agent and waits until it answers.
     pub fn start(&self) -> Agent {
-        Agent::start(self)
+        self.start_with(&[])
+    }
+
+    /// The same with further arguments.
+    pub fn start_with(&self, arguments: &[&str]) -> Agent {
+        Agent::start(self, arguments)
     }
 
     /// Sends UDP datagrams of one byte from the peer.

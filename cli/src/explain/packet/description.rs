@@ -67,6 +67,7 @@ fn protocol(word: &str) -> Result<(u8, usize), String> {
         (number, known.map_or(0, |(.., header)| *header))
     };
     named.or_else(|| word.parse().ok().map(by_number)).ok_or_else(|| {
+        #[allow(clippy::similar_names, reason = "names of what is named")]
         let names: Vec<&str> = PROTOCOLS.iter().map(|(name, ..)| *name).collect();
         format!(
             "{word:?} is no protocol: a description begins with one of {}, arp, or a number",

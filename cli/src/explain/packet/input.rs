@@ -30,7 +30,7 @@ fn frame(digits: &[u8]) -> Result<Packet, String> {
         return Err(format!("the frame has {} hexadecimal digits, an odd number", digits.len()));
     }
     let value = |digit: u8| (digit as char).to_digit(16).and_then(|value| u8::try_from(value).ok());
-    let bytes = digits.chunks_exact(2).map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?));
+    let bytes = digits.as_chunks::<2>().0.iter().map(|pair| Some(value(pair[0])? << 4 | value(pair[1])?));
     let bytes: Vec<u8> = bytes.collect::<Option<_>>().ok_or("the frame has other than hexadecimal digits")?;
     Ok(dissect(&bytes))
 }

@@ -144,7 +144,7 @@ fn link_weight(known: &mut Known, message: &netlink_packet_core::NetlinkBuffer<&
     }
 }
 
-fn listen(protocol: isize, groups: impl IntoIterator<Item = u32>) -> io::Result<Readable<Socket>> {
+pub(super) fn listen(protocol: isize, groups: impl IntoIterator<Item = u32>) -> io::Result<Readable<Socket>> {
     let mut socket = Socket::new(protocol)?;
     socket.bind_auto()?;
     for group in groups {
@@ -153,7 +153,7 @@ fn listen(protocol: isize, groups: impl IntoIterator<Item = u32>) -> io::Result<
     Readable::from_socket(socket)
 }
 
-async fn sleep_until(due: Option<Instant>) {
+pub(super) async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due.into()).await,
         None => std::future::pending().await,

@@ -90,7 +90,7 @@ fn parse_groups(value: &[u8]) -> Result<HashMap<Vec<u8>, u32>, DecodeError> {
     Ok(groups)
 }
 
-fn header(command: u8, version: u8) -> Vec<u8> {
+pub(super) fn header(command: u8, version: u8) -> Vec<u8> {
     vec![command, version, 0, 0]
 }
 

@@ -29,6 +29,8 @@ pub struct Link {
     pub parent: Option<u32>,
     /// Id of a device of kind `vlan`.
     pub vlan_id: Option<u16>,
+    /// UDP port at which a device of kind `vxlan`, `geneve` or `wireguard` takes its tunnel's packets.
+    pub tunnel_port: Option<u16>,
     /// The lower device or the peer is in another network namespace.
     pub peer_in_other_namespace: bool,
     /// Channels, if the driver has such a notion.

@@ -6,6 +6,7 @@ use netlink_packet_core::DecodeError;
 
 use super::attributes::{attributes, bytes_of, text_of, u8_of, u16_of, u32_of, u64_of};
 use super::link::{AttachedMode, AttachedProgram, AttachedXdp, Link, Master};
+use super::tunnels;
 
 /// Size of `struct ifinfomsg`.
 pub(super) const HEADER_LENGTH: usize = 16;
@@ -109,8 +110,8 @@ struct Relations {
     lower: Option<u32>,
     master: Option<u32>,
     kind: Option<String>,
-    /// The first attribute of the kind's own data, which is the id if the kind is `vlan`.
-    first_number: Option<u16>,
+    /// The kind's own data.
+    data: Vec<u8>,
     master_kind: Option<String>,
     bus: Option<String>,
 }
@@ -120,7 +121,7 @@ impl Relations {
         for attribute in attributes(value) {
             match attribute? {
                 (IFLA_INFO_KIND, value) => self.kind = Some(text_of(value)),
-                (IFLA_INFO_DATA, value) => self.first_number = number(value, IFLA_VLAN_ID),
+                (IFLA_INFO_DATA, value) => self.data = value.to_vec(),
                 (IFLA_INFO_SLAVE_KIND, value) => self.master_kind = Some(text_of(value)),
                 _ => {}
             }
@@ -130,7 +131,9 @@ impl Relations {
 
     fn apply(self, message: &mut LinkMessage) {
         let link = &mut message.link;
-        link.vlan_id = self.first_number.filter(|_| self.kind.as_deref() == Some("vlan"));
+        let kind = self.kind.as_deref();
+        link.vlan_id = number(&self.data, IFLA_VLAN_ID).filter(|_| kind == Some("vlan"));
+        link.tunnel_port = tunnels::port(kind, &self.data);
         link.kind = self.kind;
         link.master = self.master.map(|ifindex| Master { ifindex, kind: self.master_kind });
         // Tunnels bound to no device say 0, and some physical devices name themselves.

@@ -13,7 +13,10 @@ mod message;
 mod readable;
 mod reader;
 mod relevance;
+mod routing;
+mod routing_events;
 pub(crate) mod socket;
+mod tunnels;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,6 +25,8 @@ pub use error::LinksError;
 pub use events::LinkEvents;
 pub use link::{AttachedMode, AttachedProgram, AttachedXdp, Channels, Link, Master};
 pub use readable::Readable;
+pub use routing::{Address, Gateway, Routing};
+pub use routing_events::RoutingEvents;
 
 use reader::Reader;
 
@@ -43,6 +48,11 @@ impl Netlink {
     /// One link. `None`: there is no such index.
     pub async fn link(&self, ifindex: u32) -> Result<Option<Link>, LinksError> {
         self.ask(move |reader| reader.link(ifindex)).await
+    }
+
+    /// The addresses and default routes.
+    pub async fn routing(&self) -> Result<Routing, LinksError> {
+        self.ask(Reader::routing).await
     }
 
     /// The kernel answers while it is asked, but may first wait for a device that is being set up: on a

@@ -1,10 +1,12 @@
 //! Asks the kernel for its links: one dump, then what the dump does not carry.
 //!
 //! A link that is missing from a list looks as if it were gone, and what it runs would be taken off. So the
-//! dump is whole or an error; only what is asked beside it, link by link, may be unknown.
+//! dump is whole or an error; of what is asked beside it, link by link, all may be unknown but the port of a tunnel,
+//! by which the node may be reached.
 
 use std::collections::HashMap;
 
+use netlink_packet_core::DecodeError;
 use netlink_sys::protocols::{NETLINK_GENERIC, NETLINK_ROUTE};
 
 use super::attributes::push;
@@ -13,7 +15,9 @@ use super::ethtool::{Driver, Ethtool};
 use super::generic::{Family, xdp_features};
 use super::link::Link;
 use super::message::{HEADER_LENGTH, LinkMessage};
+use super::routing::{self, ADDRESS_HEADER, ROUTE_HEADER, Routing};
 use super::socket::{Answer, NetlinkSocket, Request};
+use super::tunnels::{self, WIREGUARD};
 
 const IFLA_EXT_MASK: u16 = 29;
 /// Leaves out the IPv4 and IPv6 statistics, the bulk of a link message.
@@ -51,10 +55,32 @@ impl Reader {
         messages.dedup_by_key(|message| message.link.ifindex);
         let features = self.xdp_features(None);
         let mut drivers = HashMap::new();
-        let links =
+        let links: Result<Vec<Link>, LinksError> =
             messages.into_iter().map(|message| self.complete(message, &features, &mut drivers)).collect();
         self.drivers = drivers;
-        Ok(links)
+        links
+    }
+
+    /// Addresses and default routes, sorted, each once.
+    pub fn routing(&mut self) -> Result<Routing, LinksError> {
+        let mut found = Routing::default();
+        let request = all("RTM_GETADDR", libc::RTM_GETADDR, &[0; ADDRESS_HEADER]);
+        self.collect(&request, &mut found.addresses, |reply| {
+            Ok(routing::address(reply)?.into_iter().collect())
+        })?;
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let mut payload = [0; ROUTE_HEADER];
+            payload[0] = u8::try_from(family).unwrap_or_default();
+            let mut gateways = Vec::new();
+            let request = all("RTM_GETROUTE", libc::RTM_GETROUTE, &payload);
+            self.collect(&request, &mut gateways, routing::gateways)?;
+            found.gateways.extend(gateways);
+        }
+        found.addresses.sort_unstable();
+        found.addresses.dedup();
+        found.gateways.sort_unstable();
+        found.gateways.dedup();
+        Ok(found)
     }
 
     /// One link. `None`: there is no such index.
@@ -81,28 +107,33 @@ impl Reader {
                 let mut drivers = HashMap::new();
                 let link = self.complete(message, &features, &mut drivers);
                 self.drivers.extend(drivers);
-                Ok(Some(link))
+                link.map(Some)
             }
         }
     }
 
     fn dump(&mut self) -> Result<Vec<LinkMessage>, LinksError> {
-        let payload = link_request(0);
-        let request = Request {
-            name: "RTM_GETLINK",
-            message_type: libc::RTM_GETLINK,
-            dump: true,
-            change: 0,
-            payload: &payload,
-        };
+        let (payload, mut messages) = (link_request(0), Vec::new());
+        let request = all("RTM_GETLINK", libc::RTM_GETLINK, &payload);
+        self.collect(&request, &mut messages, |reply| Ok(vec![LinkMessage::parse(reply)?]))?;
+        Ok(messages)
+    }
+
+    /// Reads a whole dump into `into`.
+    fn collect<T>(
+        &mut self,
+        request: &Request<'_>,
+        into: &mut Vec<T>,
+        parse: impl Fn(&[u8]) -> Result<Vec<T>, DecodeError>,
+    ) -> Result<(), LinksError> {
         for _ in 0..ATTEMPTS {
-            let mut messages = Vec::new();
-            let answer = self.route.request(&request, &mut |reply| {
-                messages.push(LinkMessage::parse(reply)?);
+            into.clear();
+            let answer = self.route.request(request, &mut |reply| {
+                into.extend(parse(reply)?);
                 Ok(())
             })?;
             if answer == Answer::Complete {
-                return Ok(messages);
+                return Ok(());
             }
         }
         Err(LinksError::KeptChanging)
@@ -114,11 +145,11 @@ impl Reader {
     }
 
     fn complete(
-        &self,
+        &mut self,
         message: LinkMessage,
         features: &HashMap<u32, u64>,
         drivers: &mut HashMap<DriverKey, Driver>,
-    ) -> Link {
+    ) -> Result<Link, LinksError> {
         let LinkMessage { mut link, kernel_name, parent_device, .. } = message;
         let key = (link.ifindex, link.kind.clone(), parent_device);
         // A device that is being reset does not answer; that must not look like another driver.
@@ -130,8 +161,16 @@ impl Reader {
         }
         link.channels = self.ethtool.channels(&kernel_name);
         link.xdp_features = features.get(&link.ifindex).copied();
-        link
+        if link.kind.as_deref() == Some(WIREGUARD) {
+            link.tunnel_port = tunnels::wireguard_port(&mut self.generic, link.ifindex)?;
+        }
+        Ok(link)
     }
+}
+
+/// A request for all objects.
+fn all<'a>(name: &'static str, message_type: u16, payload: &'a [u8]) -> Request<'a> {
+    Request { name, message_type, dump: true, change: 0, payload }
 }
 
 /// `struct ifinfomsg` for one link, or for all if `ifindex` is 0.

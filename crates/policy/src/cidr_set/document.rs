@@ -20,10 +20,10 @@ pub(crate) fn check(file: &str, document: &Value) -> Result<CidrSet, Vec<Finding
     let mut rest = without_entries(document);
     schema::check_cidr_set(&mut rest, &mut findings);
     let name = rest["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    if !rest["metadata"]["name"].is_null() {
-        if let Err(finding) = names::object("metadata.name", &name) {
-            findings.push(finding);
-        }
+    if !rest["metadata"]["name"].is_null()
+        && let Err(finding) = names::object("metadata.name", &name)
+    {
+        findings.push(finding);
     }
     let labels = labels_of(&rest["metadata"]["labels"], &mut findings);
     let strict = rest["spec"]["strict"] == true;

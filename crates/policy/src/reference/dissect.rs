@@ -28,6 +28,7 @@ pub fn dissect(frame: &[u8]) -> Packet {
 
 fn ethernet(cursor: &mut Cursor<'_>, packet: &mut Packet) -> Result<(), Malformed> {
     let header = cursor.take::<14>().ok_or(Malformed::FrameTooShort)?;
+    #[allow(clippy::many_single_char_names, reason = "six bytes of a MAC address")]
     let [a, b, c, d, e, f, ..] = header;
     packet.destination_mac = Some([a, b, c, d, e, f]);
     let mut ether_type = u16::from_be_bytes([header[12], header[13]]);

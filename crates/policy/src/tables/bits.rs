@@ -78,11 +78,11 @@ pub(super) fn first_of(rules: usize, bits: &[Bit<'_>]) -> Vec<usize> {
 
 /// The fields that a `not` can fail by. Frame stands for three of a policy's fields: each alone rejects.
 fn rejectable(not: &Fields) -> impl Iterator<Item = Field> {
-    super::fields::ALL.into_iter().filter_map(|field| match field {
-        Field::SourceSet | Field::DestinationSet => None,
-        Field::SourceNotSet => not.source_sets.is_some().then_some(field),
-        Field::DestinationNotSet => not.destination_sets.is_some().then_some(field),
-        _ => reads(not, field).then_some(field),
+    super::fields::ALL.into_iter().filter(|field| match field {
+        Field::SourceSet | Field::DestinationSet => false,
+        Field::SourceNotSet => not.source_sets.is_some(),
+        Field::DestinationNotSet => not.destination_sets.is_some(),
+        _ => reads(not, *field),
     })
 }
 

@@ -72,6 +72,7 @@ fn extensions(cursor: &mut Cursor<'_>, first: u8, packet: &mut Packet) -> Result
 
 /// What follows is payload. Behind another extension header the upper protocol stands in the first
 /// fragment only.
+#[allow(clippy::unnecessary_wraps, reason = "the walk returns what it returns")]
 fn later(next: u8, packet: &mut Packet) -> Result<(), Malformed> {
     packet.fragment = Some(FragmentPlace::Later);
     if !EXTENSIONS.contains(&next) {
