@@ -49,23 +49,24 @@ pub(super) fn of(rules: &[PlannedRule]) -> Vec<Bit<'_>> {
     bits
 }
 
-/// Puts bits together that read the same fields, each group from a new word on as long as there are words.
+/// Puts bits together that read the same fields, each group from a new word on if there are words enough. In every word
+/// the order is that of the rules: the lowest bit stands for the first.
 fn place(bits: &mut [Bit<'_>]) {
     let pattern = |bit: &Bit<'_>| -> u32 {
         super::fields::ALL.into_iter().filter(|field| bit.reads(*field)).map(Field::bit).sum()
     };
     let mut numbers: Vec<usize> = (0..bits.len()).collect();
     numbers.sort_by_key(|number| (pattern(&bits[*number]), *number));
-    let groups: Vec<&[usize]> = numbers.chunk_by(|a, b| pattern(&bits[*a]) == pattern(&bits[*b])).collect();
-    let words: usize = groups.iter().map(|group| group.len().div_ceil(64)).sum();
-    let mut position = 0;
-    for group in groups {
-        for number in group {
-            bits[*number].position = position;
-            position += 1;
-        }
-        if words <= WORDS {
-            position = position.next_multiple_of(64);
+    let groups = numbers.chunk_by(|a, b| pattern(&bits[*a]) == pattern(&bits[*b]));
+    let mut words: Vec<Vec<usize>> =
+        groups.flat_map(|group| group.chunks(64)).map(<[usize]>::to_vec).collect();
+    if words.len() > WORDS {
+        words = numbers.chunks(64).map(<[usize]>::to_vec).collect();
+    }
+    for (word, numbers) in words.iter_mut().enumerate() {
+        numbers.sort_unstable();
+        for (bit, number) in numbers.iter().enumerate() {
+            bits[*number].position = word * 64 + bit;
         }
     }
 }
@@ -102,5 +103,59 @@ pub(super) fn reads(fields: &Fields, field: Field) -> bool {
         Field::Vlan => !fields.vlan_ids.is_empty(),
         Field::Length => fields.length.is_some(),
         Field::SourceNotSet | Field::DestinationNotSet => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Action, Enforcement, FragmentPart, IpVersion, LengthRange, Matcher};
+
+    /// Six fields, each of them given or not as the bits of `number` say.
+    fn rule(number: usize) -> PlannedRule {
+        let gives = |bit: usize| number >> bit & 1 != 0;
+        let fields = Fields {
+            protocol: gives(0).then_some(17),
+            ip_version: gives(1).then_some(IpVersion::V4),
+            vlan_ids: if gives(2) { vec![1] } else { Vec::new() },
+            length: gives(3).then_some(LengthRange { first: 0, last: 9 }),
+            sources: if gives(4) { vec![ipnet::IpNet::default()] } else { Vec::new() },
+            destinations: if gives(5) { vec![ipnet::IpNet::default()] } else { Vec::new() },
+            fragment: gives(1).then_some(FragmentPart::Any),
+            ..Fields::default()
+        };
+        PlannedRule {
+            policy: "p".to_owned(),
+            rule: format!("r{number}"),
+            enforcement: Enforcement::Enforce,
+            policy_end: 0,
+            action: Action::Pass,
+            matcher: Matcher { fields, not: None },
+        }
+    }
+
+    /// The lowest bit of a word is taken for its first rule, also where the words do not suffice for all groups.
+    fn in_order(rules: &[PlannedRule]) {
+        let bits = of(rules);
+        let mut by_position: Vec<(usize, usize)> =
+            bits.iter().enumerate().map(|(number, bit)| (bit.position, number)).collect();
+        by_position.sort_unstable();
+        assert!(by_position.last().is_none_or(|(position, _)| *position < WORDS * 64));
+        for pair in by_position.windows(2) {
+            let [(position, number), (next, behind)] = pair else { continue };
+            assert_ne!(position, next);
+            assert!(position / 64 != next / 64 || number < behind, "{rules:?}");
+        }
+    }
+
+    #[test]
+    fn in_every_word_bits_are_in_the_order_of_rules() {
+        let few: Vec<PlannedRule> = (0..20).rev().map(rule).collect();
+        in_order(&few);
+        let more_groups_than_words: Vec<PlannedRule> = (0..64).rev().map(rule).collect();
+        in_order(&more_groups_than_words);
+        let large_groups: Vec<PlannedRule> = (0..2048).rev().map(|number| rule(number % 64)).collect();
+        in_order(&large_groups);
+        in_order(&vec![rule(1); 200]);
     }
 }
