@@ -53,13 +53,13 @@ fn every_field() {
             "matchExpressions": [{"key": "tier", "operator": "In", "values": ["1", "2"]},
                 {"key": "old", "operator": "DoesNotExist"}]}}),
         json!({"protocol": "TCP", "tcpFlags": {"set": ["SYN"], "unset": ["ACK", "RST"]}}),
-        json!({"protocol": "ICMP", "icmp": [{"type": 8, "code": 0}, {"type": 13}]}),
+        json!({"protocol": "ICMP", "icmp": {"type": 8, "code": 0}}),
         json!({"vlan": {"ids": [0, 5]}}),
-        json!({"ipVersion": "IPv6", "protocol": "UDP", "fragment": "Later"}),
+        json!({"ipVersion": 6, "protocol": "UDP", "fragment": "Later"}),
         json!({"fragment": "First"}),
         json!({"fragment": "Any"}),
         json!({"length": "0-64"}),
-        json!({"ipVersion": "IPv4", "protocol": "IPv6"}),
+        json!({"ipVersion": 4, "protocol": "IPv6"}),
     ]));
 }
 

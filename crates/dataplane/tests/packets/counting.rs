@@ -181,7 +181,7 @@ fn the_verifier_has_little_to_do(#[case] rules: &[Rule]) {
     }
     let instance = load(rules);
     let Some(steps) = verified(&instance) else { return };
-    assert!(steps < 90_000, "{steps} steps");
+    assert!(steps < 100_000, "{steps} steps");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn the_verifier_has_not_much_to_do_where_every_field_is_read() {
     let content = Content { tables: &tables, prefixes: &prefixes };
     let instance = Instance::load_unpinned(&content, 1, None, &Varied::default()).unwrap();
     let Some(steps) = verified(&instance) else { return };
-    assert!(steps < 300_000, "{steps} steps");
+    assert!(steps < 350_000, "{steps} steps");
 }
 
 /// Instructions that the verifier has worked through; `None` if the kernel does not tell.
