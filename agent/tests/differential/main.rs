@@ -18,6 +18,7 @@ mod program;
 mod random;
 mod rules;
 mod search;
+mod sets;
 mod soak;
 mod values;
 

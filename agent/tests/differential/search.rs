@@ -15,9 +15,9 @@ use crate::policies::{Input, inputs};
 use crate::program::Machine;
 
 /// Frames for each set of policies.
-const FRAMES: usize = 1000;
+const FRAMES: usize = 1600;
 /// Where many rules make the reference slow.
-const FRAMES_OF_MANY_RULES: usize = 250;
+const FRAMES_OF_MANY_RULES: usize = 300;
 const MANY_RULES: usize = 200;
 /// Attempts to make a disagreement smaller.
 const SHRINKS: u32 = 2000;
