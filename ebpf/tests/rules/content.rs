@@ -142,9 +142,9 @@ impl Content {
                 next += 1;
             }
         }
-        for side in 0..SIDES {
+        for (field, side) in SETS {
             for list in 0..MAX_LISTS {
-                tables.lists[side][list] = tables.entries[self.entry(SETS[side].0, list)];
+                tables.lists[side as usize][list] = tables.entries[self.entry(field, list)];
             }
         }
     }

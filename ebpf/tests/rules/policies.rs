@@ -74,9 +74,8 @@ impl Reading {
         self.counted.push(usize::from(rule.slot));
         match rule.act {
             Act::Decide(outcome) => return Some(outcome),
-            Act::Count => {}
             Act::Mark(marking) if !dry_run => self.mark(marking, rule.slot),
-            Act::Mark(_) => {}
+            Act::Count | Act::Mark(_) => {}
             Act::RateLimit(rate, exceeded) => {
                 self.taken.push(rule.slot);
                 self.unknown_rates += u64::from(rate == Rate::Unknown);
