@@ -13,6 +13,8 @@ use sluice_ebpf_common::tables::{Limit, RATE_SHIFT};
 const SECOND: u64 = 1_000_000_000;
 /// Of a multiplier: with it a cost is exact to two millionths at every rate that is tried here.
 const SHIFT: u8 = 16;
+/// Some time after a start, as limits count it.
+const START: u64 = (100 * SECOND) << RATE_SHIFT;
 /// The largest frame, in bits.
 const LARGEST: u64 = 65_535 * 8;
 
@@ -34,7 +36,7 @@ fn limit(amount: u64, burst: u64, bits: bool) -> Limit {
 
 /// Long after a start, and near the end of what a clock of 64 bits holds.
 fn starts() -> impl Strategy<Value = u64> {
-    prop_oneof![Just(1), Just((100 * SECOND) << RATE_SHIFT), Just(u64::MAX - 1000)]
+    prop_oneof![Just(1), Just(START), Just(u64::MAX - 1000)]
 }
 
 /// Bursts, steady trickles, and silences.
@@ -98,7 +100,7 @@ proptest! {
     /// The time of another rule, which had the slot before: the bucket is full, and then works as any other.
     #[test]
     fn a_stale_bucket_heals(stale in any::<u64>(), rate in 1..1_000_000_u64, burst in 1..100_u64) {
-        let (limit, now) = (limit(rate, burst, false), (100 * SECOND) << RATE_SHIFT);
+        let (limit, now) = (limit(rate, burst, false), START);
         let one = cost(&limit, 60);
         let ahead = stale.wrapping_sub(now);
         prop_assume!(ahead == 0 || ahead > limit.horizon);
@@ -111,7 +113,7 @@ proptest! {
     #[test]
     fn any_bucket_is_full_after_the_horizon(before in any::<u64>(), rate in 1..1_000_000_u64, burst in 1..100_u64) {
         let limit = limit(rate, burst, false);
-        let start = (100 * SECOND) << RATE_SHIFT;
+        let start = START;
         let bucket = Shared::new(before);
         let one = cost(&limit, 60);
         let first = take(&bucket, &limit, one, start);
@@ -126,7 +128,7 @@ proptest! {
         bytes in 100..9000_usize,
     ) {
         let (limit, bucket) = (limit(rate, 8 * 64, true), Shared::new(0));
-        let now = (100 * SECOND) << RATE_SHIFT;
+        let now = START;
         let cost = cost(&limit, bytes);
         prop_assert!(cost > limit.burst);
         prop_assert!(take(&bucket, &limit, cost, now));
@@ -173,7 +175,7 @@ fn rules_and_versions_have_keys_of_their_own() {
 #[test]
 fn cpus_share_a_bucket() {
     let (limit, bucket, passed) = (limit(1, 10_000, false), Shared::new(0), AtomicU64::new(0));
-    let (one, now) = (cost(&limit, 60), (100 * SECOND) << RATE_SHIFT);
+    let (one, now) = (cost(&limit, 60), START);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {

@@ -47,15 +47,9 @@ impl<'a> Host<'a> {
     /// Does with a frame of `bytes` bytes what the program does, and says how it ended.
     pub fn judge(&self, flow: &Flow, bytes: usize) -> (Outcome, End) {
         match decide(self.tables, flow, bytes, self) {
-            Some(code) => self.decided(u32::from(code)),
+            Some(code) => decided(u32::from(code)),
             None => self.go_on(),
         }
-    }
-
-    /// The first rule that matched has decided, or none did.
-    #[allow(clippy::unused_self, reason = "reads as a question to the environment")]
-    pub fn decided(&self, code: u32) -> (Outcome, End) {
-        (Outcome::ALL[code as usize], End::START)
     }
 
     /// A walk has begun.
@@ -83,6 +77,11 @@ impl<'a> Host<'a> {
         }
         sum
     }
+}
+
+/// The first rule that matched has decided, or none did.
+pub fn decided(code: u32) -> (Outcome, End) {
+    (Outcome::ALL[code as usize], End::START)
 }
 
 fn add(sum: &mut [Counter], element: &[Counter]) {

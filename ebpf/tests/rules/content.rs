@@ -142,9 +142,9 @@ impl Content {
                 next += 1;
             }
         }
-        for (entries, (field, _)) in tables.lists.iter_mut().zip(SETS) {
-            for (list, entry) in entries.iter_mut().enumerate() {
-                *entry = tables.entries[self.entry(field, list)];
+        for (field, side) in SETS {
+            for list in 0..MAX_LISTS {
+                tables.lists[side as usize][list] = tables.entries[self.entry(field, list)];
             }
         }
     }

@@ -75,7 +75,7 @@ impl Reading {
         match rule.act {
             Act::Decide(outcome) => return Some(outcome),
             Act::Mark(marking) if !dry_run => self.mark(marking, rule.slot),
-            Act::Mark(_) | Act::Count => {}
+            Act::Count | Act::Mark(_) => {}
             Act::RateLimit(rate, exceeded) => {
                 self.taken.push(rule.slot);
                 self.unknown_rates += u64::from(rate == Rate::Unknown);

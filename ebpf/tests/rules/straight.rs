@@ -14,7 +14,10 @@ use sluice_testkit::{Frame, rules};
 
 use crate::{
     bytes::{Head, parsed},
-    common::{environment::Host, memory::Memory},
+    common::{
+        environment::{Host, decided},
+        memory::Memory,
+    },
     content::{Built, contents},
     packet::packets,
 };
@@ -47,7 +50,7 @@ fn agrees(built: &Built, frame: &[u8]) -> Result<(), TestCaseError> {
     if code == NOT_FOR_US {
         return Ok(());
     }
-    let (outcome, end) = if code == WALK { straight.go_on() } else { straight.decided(code) };
+    let (outcome, end) = if code == WALK { straight.go_on() } else { decided(code) };
     let expected = usual.judge(&parsed(frame), frame.len());
     prop_assert_eq!((outcome, end), expected);
     let (counted, expected) = (straight.counters(), usual.counters());
