@@ -9,6 +9,8 @@ use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_secs(10);
 const A_WHILE: Duration = Duration::from_millis(600);
+/// Longer than reports lie apart, and than a new IPv6 address is on trial.
+const SETTLED: Duration = Duration::from_secs(3);
 
 /// Runs `test` inside a new namespace with two devices that are up and have an address each, or skips it.
 fn inside(purpose: &str, test: impl AsyncFnOnce(&NetworkNamespace) + Send) {
@@ -63,7 +65,7 @@ fn gateways_are_those_of_default_routes() {
 fn default_routes_and_addresses_wake_and_other_routes_do_not() {
     inside("routing-events", async |namespace| {
         let mut events = RoutingEvents::subscribe().unwrap();
-        while timeout(A_WHILE, events.changed()).await.is_ok() {}
+        while timeout(SETTLED, events.changed()).await.is_ok() {}
         for third in 0..200 {
             namespace.ip(&format!("route add 10.1.{third}.0/24 via 192.0.2.9")).unwrap();
         }
