@@ -302,7 +302,7 @@ impl Matched {
         let mut rest = candidates;
         let mut first = NO_RULE;
         // The bound is for the verifier, which does not see that a bit goes each time.
-        for _ in 0..core::hint::black_box(WORDS) {
+        for _ in 0..words(tables) {
             if rest == 0 {
                 break;
             }
@@ -311,7 +311,7 @@ impl Matched {
             let number = lowest(u64::from(rest)) & (WORDS - 1);
             let bits = vectors.word(tables, number);
             self.bits[number] = bits;
-            first = first.min(first_of(tables, number, bits));
+            first = least(first, first_of(tables, number, bits));
             rest &= rest - 1;
         }
         first
@@ -323,7 +323,7 @@ impl Matched {
     pub fn take(&mut self, tables: &Tables) -> u32 {
         let mut rest = self.words;
         let (mut first, mut at) = (NO_RULE, 0);
-        for _ in 0..core::hint::black_box(WORDS) {
+        for _ in 0..words(tables) {
             if rest == 0 {
                 break;
             }
@@ -340,13 +340,30 @@ impl Matched {
     }
 }
 
+/// Words that may have bits.
+#[inline(always)]
+fn words(tables: &Tables) -> usize {
+    let words = tables.words as usize;
+    if words == 0 || words > WORDS { WORDS } else { words }
+}
+
 /// The number of the first rule among the bits of a word.
 #[inline(always)]
 fn first_of(tables: &Tables, word: usize, bits: u64) -> u32 {
-    if bits == 0 {
-        return NO_RULE;
-    }
-    u32::from(tables.order[(word * 64 + lowest(bits)) & (MAX_BITS - 1)])
+    // Without a branch, which the verifier would follow both ways in every turn: without bits the number is at least
+    // `NO_RULE`.
+    let is_empty = 1 - (core::hint::black_box(bits | bits.wrapping_neg()) >> 63);
+    let number = tables.order[(word * 64 + lowest(bits | is_empty)) & (MAX_BITS - 1)];
+    u32::from(number) | (NO_RULE * is_empty as u32)
+}
+
+/// The less of two numbers, without a branch.
+#[inline(always)]
+#[allow(clippy::cast_sign_loss, reason = "the least of two numbers of 32 bits is one")]
+fn least(one: u32, other: u32) -> u32 {
+    let difference = i64::from(one) - i64::from(other);
+    let is_less = core::hint::black_box(difference >> 63);
+    (i64::from(other) + (difference & is_less)) as u32
 }
 
 /// Number of the lowest bit. The compiler knows its bound and would drop a mask, which the verifier needs.

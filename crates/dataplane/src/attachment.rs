@@ -22,7 +22,7 @@ use sluice_ebpf_common::{ABI_VERSION, Counter, Counters};
 use crate::{
     AttachMode, Error,
     bpffs::{PinFolder, file_names, open_pin, remove_file},
-    instance::{Compiled, Instance, Pins, object_digest},
+    instance::{Compiled, Instance, Pins, build_digest},
     marks,
     rule_slots::RuleSlots,
     sources, sys,
@@ -365,16 +365,17 @@ fn program_in_force(folder: &Path, program_id: u32) -> Result<Option<String>, Er
     Ok(None)
 }
 
-/// Names the content: the rules, by the digest that status shows, and what this build makes of them: the
-/// object and the tables. Another build's programs have other names and are replaced.
+/// Names the content: the rules, by the digest that status shows, and what this build makes of them. Another build's
+/// programs have other names and are replaced.
 fn program_name(revision: &Revision<'_>) -> String {
     let mut hasher = DefaultHasher::new();
-    object_digest().hash(&mut hasher);
-    match (revision.compiled)(&vec![0; revision.rules.len()]) {
-        Ok(compiled) => {
-            (&compiled.tables, &compiled.prefixes, revision.sources, revision.live).hash(&mut hasher);
+    (build_digest(), revision.rules, revision.sources, revision.live).hash(&mut hasher);
+    if revision.live.is_some() {
+        // Which bits the lists of address sets have is not in the digest.
+        match (revision.compiled)(&vec![0; revision.rules.len()]) {
+            Ok(compiled) => (&compiled.tables, &compiled.prefixes).hash(&mut hasher),
+            Err(message) => message.hash(&mut hasher),
         }
-        Err(message) => message.hash(&mut hasher),
     }
     format!("{PROGRAM_PREFIX}{}_{:016x}", revision.digest, hasher.finish())
 }

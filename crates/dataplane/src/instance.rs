@@ -268,12 +268,15 @@ fn live_pages(path: &Path) -> Result<u32, Error> {
     Ok(info.max_entries())
 }
 
-/// A name for the built-in object: programs that another build of the agent loaded have another one,
-/// and are replaced.
-pub(crate) fn object_digest() -> u64 {
+/// A name for this build, of which the object and the compiler of rules are parts: programs that another build of the
+/// agent loaded have another one, and are replaced.
+pub(crate) fn build_digest() -> u64 {
     static DIGEST: LazyLock<u64> = LazyLock::new(|| {
         let mut hasher = DefaultHasher::new();
         OBJECT.hash(&mut hasher);
+        let executable = std::env::current_exe().and_then(std::fs::metadata);
+        let of_file = executable.map(|file| (file.len(), file.modified().ok()));
+        of_file.ok().hash(&mut hasher);
         hasher.finish()
     });
     *DIGEST

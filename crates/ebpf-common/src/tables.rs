@@ -158,7 +158,8 @@ pub struct Limit {
     pub multiplier: u64,
     /// The burst as time; below 2^61.
     pub burst: u64,
-    /// The farthest that a packet moves a bucket ahead: the burst and the cost of the largest packet; below 2^62.
+    /// The farthest that a bucket may be ahead: the burst, the cost of the largest packet, and what CPUs' readings of the
+    /// clock may lie apart; below 2^62.
     pub horizon: u64,
     /// See `multiplier`.
     pub shift: u8,
@@ -231,8 +232,8 @@ pub struct Tables {
     pub wild_summary: [u32; FIELDS],
     /// Entry of lengths above 65535.
     pub length_beyond: u32,
-    /// 0.
-    pub padding: u32,
+    /// Words in use; 0: all of them. The fewer, the less the verifier has to do.
+    pub words: u32,
     /// By field: the rules that do not read it.
     pub wild: [[u64; WORDS]; FIELDS],
     /// By index of [`frame`].
@@ -311,7 +312,7 @@ impl Tables {
         destination_classes: 0,
         wild_summary: [0; FIELDS],
         length_beyond: 0,
-        padding: 0,
+        words: 0,
         wild: [[0; WORDS]; FIELDS],
         frame: [0; frame::COUNT],
         protocol: [0; 256],

@@ -86,7 +86,7 @@ fn changes(most: usize) -> impl Strategy<Value = Vec<(IpNet, u64)>> {
 
 /// Later steps name prefixes of earlier ones again, to change and remove what is there.
 fn series() -> impl Strategy<Value = Vec<Vec<(IpNet, u64)>>> {
-    let steps = prop::collection::vec(changes(40), 1..8);
+    let steps = prop::collection::vec(changes(30), 1..6);
     let again =
         prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3_u64), 0..60);
     (steps, again).prop_map(|(mut steps, again)| {

@@ -117,6 +117,9 @@ impl<'a> Accepted<'a> {
     fn table_conflict(&self, policy: &Resolved<'_>, facts: &NodeFacts) -> Option<Refusal> {
         let together: Vec<&Resolved<'_>> = self.policies.iter().copied().chain([policy]).collect();
         let rules = planned(&together, facts);
+        if tables::surely_fit(&rules) {
+            return None;
+        }
         let refused = tables::build(&rules, &Bindings::default()).err()?;
         let message = format!(
             "with earlier policies the rules on {} need more {} than there may be ({}). Select fewer interfaces, join rules, \

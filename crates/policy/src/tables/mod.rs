@@ -17,7 +17,7 @@ use sluice_ebpf_common::{
 };
 
 use self::{bits::Bit, heap::Heap, parameters::Parameters, vector::Vector};
-use crate::{Action, Enforcement, PlannedRule};
+use crate::{Action, Enforcement, Fields, PlannedRule};
 
 /// What the tables refer to by number, and others keep.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +56,20 @@ pub(crate) fn exceeded_name(rule: &PlannedRule) -> String {
     format!("{}/{}#exceeded", rule.policy, rule.rule)
 }
 
+/// Whether the rules are so few that there is no need to try: no limit is near.
+pub(crate) fn surely_fit(rules: &[PlannedRule]) -> bool {
+    const FEW: usize = 256;
+    let values = |fields: &Fields| {
+        let ports = fields.source_ports.len() + fields.destination_ports.len();
+        let prefixes = fields.sources.len() + fields.destinations.len();
+        ports + prefixes + fields.icmp.len() + fields.vlan_ids.len() + 4
+    };
+    let of_rule = |rule: &PlannedRule| {
+        values(&rule.matcher.fields) + rule.matcher.not.as_ref().map_or(0, |not| 8 * values(not))
+    };
+    rules.len() <= FEW && rules.iter().map(of_rule).sum::<usize>() <= 2 * FEW
+}
+
 /// Fills the tables. A name without a slot counts in slot 0, a list without a bit is empty.
 pub(crate) fn build(rules: &[PlannedRule], bindings: &Bindings) -> Result<CompiledRules, DoesNotFit> {
     let bits = bits::of(rules);
@@ -64,6 +78,8 @@ pub(crate) fn build(rules: &[PlannedRule], bindings: &Bindings) -> Result<Compil
     }
     let mut tables = Box::new(Tables::EMPTY);
     let mut heap = Heap::default();
+    let last = bits.iter().map(|bit| bit.position).max().unwrap_or(0);
+    tables.words = u32::try_from(last / 64 + 1).unwrap_or(0);
     add_rules(&mut tables, rules, &bits, bindings)?;
     for field in fields::ALL {
         let wild: Vector = bits.iter().filter(|bit| !bit.reads(field)).map(|bit| bit.position).collect();

@@ -12,8 +12,11 @@ use crate::{Action, Mark, PlannedRule, RateLimit, RateUnit};
 const SECOND: u128 = 1_000_000_000 << RATE_SHIFT;
 /// Bits of the largest frame there can be (256 KiB and more do not occur), for the horizon of a bucket.
 const LARGEST_FRAME: u128 = 1 << 21;
+/// How far the clocks that two CPUs have read may lie apart when they meet at a bucket: one may have been held up between
+/// reading the clock and the bucket.
+const HELD_UP: u128 = 10 * SECOND;
 /// Longest time that a burst may last, so that sums do not overflow.
-const LONGEST: u128 = 1 << 60;
+const LONGEST: u128 = 1 << 59;
 
 /// How many of each are in use.
 #[derive(Debug, Default)]
@@ -68,7 +71,7 @@ fn limit(rate: &RateLimit, exceeded_slot: u16) -> Limit {
     let multiplier = (SECOND << shift) / u128::from(rate.rate);
     let time = |amount: u128| (amount * SECOND / u128::from(rate.rate)).min(LONGEST);
     let burst = time(u128::from(rate.burst));
-    let horizon = burst + time(if bits { LARGEST_FRAME } else { 1 });
+    let horizon = burst + time(if bits { LARGEST_FRAME } else { 1 }) + HELD_UP;
     let narrow = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
     Limit {
         multiplier: narrow(multiplier),

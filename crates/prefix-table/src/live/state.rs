@@ -5,7 +5,7 @@ use super::allocator::{Allocator, Extent};
 use super::arena::Arena;
 use super::classes::Classes;
 use super::store::{Key, Store};
-use super::update::Update;
+use super::update::{Update, touched};
 use super::{Change, Memory, Refused};
 use crate::node::{Nodes, kind, load_comparison, load_node, octet_parts};
 use sluice_ebpf_common::prefixes::{
@@ -64,18 +64,18 @@ impl State {
         root: usize,
         work: &mut Work,
     ) {
-        if changes.is_empty() {
-            return;
+        let mut slots = vec![0; ROOT_SLOTS];
+        for index in touched(changes, 0, 16) {
+            slots[index] = self.slot(memory, root, index);
         }
-        let before: Vec<Slot> = self.root(memory, root).collect();
-        let mut slots = before.clone();
         let arena = Arena::new(memory, &mut self.allocator);
         let mut update = Update { store, classes: &mut self.classes, arena };
         update.row(0, 16, &mut slots, changes);
         work.allocated.append(&mut update.arena.allocated);
         work.retired.append(&mut update.arena.retired);
-        let pairs = before.iter().zip(&slots).enumerate().filter(|(_, (before, slot))| before != slot);
-        work.roots.extend(pairs.map(|(index, (_, slot))| (root + index * 8, *slot)));
+        let differing =
+            touched(changes, 0, 16).filter(|index| self.slot(memory, root, *index) != slots[*index]);
+        work.roots.extend(differing.map(|index| (root + index * 8, slots[index])));
     }
 
     /// Why what has been prepared cannot be published, if so.
@@ -114,18 +114,18 @@ impl State {
     /// Frees the numbers of classes that the version in force does not name. The other one must have caught up.
     pub fn sweep_classes(&mut self, memory: &mut impl Memory) {
         let mut in_use = vec![false; live::CLASS_COUNT];
-        let roots: Vec<Slot> =
-            [live::ROOT_V4, live::ROOT_V6].into_iter().flat_map(|root| self.root(memory, root)).collect();
         let nodes = Arena::new(memory, &mut self.allocator);
-        for slot in roots {
-            mark_classes(&nodes, slot, &mut in_use);
+        for at in
+            [live::ROOT_V4, live::ROOT_V6].into_iter().flat_map(|root| (root..).step_by(8).take(ROOT_SLOTS))
+        {
+            mark_classes(&nodes, half(nodes.load(at), self.version), &mut in_use);
         }
         self.classes.sweep(&in_use);
     }
 
-    /// The slots of the version in force.
-    fn root(&self, memory: &impl Memory, root: usize) -> impl Iterator<Item = Slot> {
-        (0..ROOT_SLOTS).map(move |index| half(memory.load_u64(root + index * 8), self.version))
+    /// The slot of a root in the version in force.
+    fn slot(&self, memory: &impl Memory, root: usize, index: usize) -> Slot {
+        half(memory.load_u64(root + index * 8), self.version)
     }
 }
 

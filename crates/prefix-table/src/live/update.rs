@@ -111,6 +111,14 @@ enum Part<'c, K> {
     Inside(usize, &'c [(K, u64)]),
 }
 
+/// The slots of a row that changes meet.
+pub(crate) fn touched<K: Key>(changes: &[(K, u64)], start: u8, width: u8) -> impl Iterator<Item = usize> {
+    parts(changes, start, width).into_iter().flat_map(|part| match part {
+        Part::Whole(_, slots) => slots,
+        Part::Inside(index, _) => index..index + 1,
+    })
+}
+
 fn parts<K: Key>(mut changes: &[(K, u64)], start: u8, width: u8) -> Vec<Part<'_, K>> {
     let mut parts = Vec::new();
     let mut next = 0;
