@@ -1,3 +1,4 @@
+//! Tests of reading resolvers and of the waking by their file.
 #![allow(clippy::unwrap_used)]
 use std::{os::unix::fs::symlink, time::Duration};
 

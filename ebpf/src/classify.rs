@@ -2,14 +2,18 @@
 
 use sluice_ebpf_common::{
     Tables,
-    prefixes::MAX_LISTS,
-    tables::{Entry, Field, MAX_BITS, MAX_ENTRIES, MAX_EXTRA, MAX_RUNS, Runs, SIDES, Side, WORDS, frame},
+    tables::{Entry, Field, MAX_ENTRIES, MAX_EXTRA, MAX_RUNS, Runs, SIDES, Side, frame},
 };
 
 use crate::{
     address::{Address, fixed_class, live_lists, live_version},
     flow::{Flow, Fragment},
+    merged::merge,
     walk::Environment,
+};
+pub use crate::{
+    matched::{Matched, NO_RULE},
+    merged::{Merged, merge_one},
 };
 
 /// What a packet's values add to the wild vectors: by field, the number of an entry. (Entries themselves would fill the
@@ -275,97 +279,6 @@ impl Vectors for OfAccepted<'_> {
     }
 }
 
-/// No rule, in place of a number.
-pub const NO_RULE: u32 = MAX_BITS as u32;
-
-/// The rules that match a packet.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Matched {
-    /// Words that have been looked at.
-    words: u32,
-    padding: u32,
-    /// By word the rules that match; valid where `words` has the bit.
-    bits: [u64; WORDS],
-}
-
-impl Matched {
-    /// Nothing has been looked at.
-    pub const NOTHING: Self = Self { words: 0, padding: 0, bits: [0; WORDS] };
-
-    /// Looks at `candidates`, of which `vectors` gives the bits. The number of the first rule, or [`NO_RULE`].
-    #[inline(always)]
-    pub fn scan(&mut self, tables: &Tables, candidates: u32, vectors: &impl Vectors) -> u32 {
-        // Without rules no field is read, and no vector says so.
-        let candidates = if tables.fields == 0 { 0 } else { candidates };
-        self.words = candidates;
-        let mut rest = candidates;
-        let mut first = NO_RULE;
-        // The bound is for the verifier, which does not see that a bit goes each time.
-        for _ in 0..words(tables) {
-            if rest == 0 {
-                break;
-            }
-            // Hidden, or the compiler would keep on the stack what it knows of each field from turn to turn.
-            let tables = core::hint::black_box(tables);
-            let number = lowest(u64::from(rest)) & (WORDS - 1);
-            let bits = vectors.word(tables, number);
-            self.bits[number] = bits;
-            first = least(first, first_of(tables, number, bits));
-            rest &= rest - 1;
-        }
-        first
-    }
-
-    /// Takes the first rule out. [`NO_RULE`] if there is none left.
-    #[inline(never)]
-    #[must_use]
-    pub fn take(&mut self, tables: &Tables) -> u32 {
-        let mut rest = self.words;
-        let (mut first, mut at) = (NO_RULE, 0);
-        for _ in 0..words(tables) {
-            if rest == 0 {
-                break;
-            }
-            let number = lowest(u64::from(rest)) & (WORDS - 1);
-            let rule = first_of(tables, number, self.bits[number]);
-            if rule < first {
-                (first, at) = (rule, number);
-            }
-            rest &= rest - 1;
-        }
-        let at = core::hint::black_box(at) & (WORDS - 1);
-        self.bits[at] &= self.bits[at].wrapping_sub(1);
-        first
-    }
-}
-
-/// Words that may have bits.
-#[inline(always)]
-fn words(tables: &Tables) -> usize {
-    let words = tables.words as usize;
-    if words == 0 || words > WORDS { WORDS } else { words }
-}
-
-/// The number of the first rule among the bits of a word.
-#[inline(always)]
-fn first_of(tables: &Tables, word: usize, bits: u64) -> u32 {
-    // Without a branch, which the verifier would follow both ways in every turn: without bits the number is at least
-    // `NO_RULE`.
-    let is_empty = 1 - (core::hint::black_box(bits | bits.wrapping_neg()) >> 63);
-    let number = tables.order[(word * 64 + lowest(bits | is_empty)) & (MAX_BITS - 1)];
-    u32::from(number) | (NO_RULE * is_empty as u32)
-}
-
-/// The less of two numbers, without a branch.
-#[inline(always)]
-#[allow(clippy::cast_sign_loss, reason = "the least of two numbers of 32 bits is one")]
-fn least(one: u32, other: u32) -> u32 {
-    let difference = i64::from(one) - i64::from(other);
-    let is_less = core::hint::black_box(difference >> 63);
-    (i64::from(other) + (difference & is_less)) as u32
-}
-
 /// Number of the lowest bit. The compiler knows its bound and would drop a mask, which the verifier needs.
 #[inline(always)]
 pub(crate) fn lowest(bits: u64) -> usize {
@@ -380,88 +293,4 @@ pub(crate) fn added(tables: &Tables, entry: Entry, word: usize) -> u64 {
     let has_bits = (entry.summary >> word & 1) as usize;
     let index = (entry.offset as usize).wrapping_add(word) & (MAX_EXTRA - 1);
     tables.extra[index & has_bits.wrapping_neg()]
-}
-
-/// What the lists of address sets that hold an address add to the wild vector, put together.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Merged {
-    summary: u32,
-    /// 1: there is an address.
-    known: u32,
-    /// Valid where `summary` has the bit.
-    words: [u64; WORDS],
-}
-
-impl Merged {
-    /// No list.
-    pub const NOTHING: Self = Self { summary: 0, known: 0, words: [0; WORDS] };
-
-    /// Before the lists of a packet.
-    #[inline(always)]
-    pub(crate) fn clear(&mut self) {
-        self.summary = 0;
-        self.known = 0;
-    }
-
-    /// The words in which rules may accept the address.
-    #[inline(always)]
-    pub(crate) fn summary(&self, side: Side) -> u32 {
-        // What a list takes away from a word is seen in the word only.
-        if is_not(side) { self.known.wrapping_neg() } else { self.summary }
-    }
-
-    /// The rules of a word that accept the address. Rules that do not ask for any list are wild anyway.
-    #[inline(always)]
-    pub(crate) fn accepts(&self, side: Side, word: usize) -> u64 {
-        let bits = self.word(word);
-        if is_not(side) { !bits & u64::from(self.known).wrapping_neg() } else { bits }
-    }
-
-    #[inline(always)]
-    fn word(&self, word: usize) -> u64 {
-        // Without a branch, as in `added`.
-        self.words[word & (WORDS - 1)] & u64::from(self.summary >> word & 1).wrapping_neg()
-    }
-
-    /// Adds a list.
-    #[inline(always)]
-    pub fn add(&mut self, tables: &Tables, list: Entry) {
-        let mut rest = list.summary;
-        // The bound is for the verifier, and hidden from the compiler, which would lay the turns out one by one.
-        for _ in 0..core::hint::black_box(WORDS) {
-            if rest == 0 {
-                return;
-            }
-            let word = lowest(u64::from(rest)) & (WORDS - 1);
-            self.words[word] = self.word(word) | added(tables, list, word);
-            self.summary |= 1 << word;
-            rest &= rest - 1;
-        }
-    }
-}
-
-#[inline(always)]
-const fn is_not(side: Side) -> bool {
-    matches!(side, Side::NotSource | Side::NotDestination)
-}
-
-/// Mostly an address is in no list, or in one.
-#[inline(always)]
-fn merge<E: Environment>(tables: &Tables, environment: &E, side: Side, lists: u64) {
-    environment.merged(side as usize).known = 1;
-    if lists == 0 {
-        return;
-    }
-    if lists.is_power_of_two() {
-        return merge_one(tables, environment, side as usize, lists);
-    }
-    environment.merge_each(side as usize, lists);
-}
-
-/// Adds the lowest of `lists`, of which there is one at least.
-#[inline(always)]
-pub fn merge_one<E: Environment>(tables: &Tables, environment: &E, side: usize, lists: u64) {
-    let list = tables.lists[side & (SIDES - 1)][lowest(lists) & (MAX_LISTS - 1)];
-    environment.merged(side).add(tables, list);
 }

@@ -24,6 +24,8 @@ mod ipv6;
 pub mod limit;
 #[cfg(target_arch = "bpf")]
 pub mod mark;
+pub mod matched;
+pub mod merged;
 pub mod parse;
 mod transport;
 pub mod vary;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::step::command;
 
 const TEST: &str = "cargo test --quiet --release --package sluice-agent --test differential -- \
-    --exact soak::soak --ignored --nocapture";
+    --exact soak::soak --nocapture";
 
 /// Without a seed the time is one, so that no two runs look at the same.
 pub fn run(minutes: u64, seed: Option<u64>) -> Result<()> {

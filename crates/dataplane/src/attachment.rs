@@ -365,8 +365,7 @@ fn program_in_force(folder: &Path, program_id: u32) -> Result<Option<String>, Er
     Ok(None)
 }
 
-/// Names the content: the rules, by the digest that status shows, and what this build makes of them. Another build's
-/// programs have other names and are replaced.
+/// Names the rules, by the digest that status shows, and the build: programs of another one are replaced.
 fn program_name(revision: &Revision<'_>) -> String {
     let mut hasher = DefaultHasher::new();
     (build_digest(), revision.rules, revision.sources, revision.live).hash(&mut hasher);
