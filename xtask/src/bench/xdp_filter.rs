@@ -5,11 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use aya::{
-    Ebpf,
+    Ebpf, EbpfLoader,
     maps::{PerCpuArray, PerCpuHashMap, PerCpuValues},
     programs::{TestRun as _, TestRunOptions, Xdp},
     util::nr_cpus,
 };
+use sluice_testkit::BpffsDir;
 
 /// Where Debian's xdp-tools puts it.
 const OBJECT: &str = "/usr/lib/x86_64-linux-gnu/bpf/xdpfilt_dny_all.o";
