@@ -25,7 +25,11 @@ impl XdpFilter {
     /// Loads it with `entries` addresses and ports that no packet of the bench has, and one of each that `packet` has.
     pub fn load(entries: usize) -> Result<Self> {
         let file = Path::new(OBJECT);
-        let mut ebpf = Ebpf::load_file(file)
+        // It asks for pinned maps: those of one instance must neither be another's nor outlive the bench.
+        let pins = BpffsDir::new("xdp-filter").context("make a folder for its pins")?;
+        let mut ebpf = EbpfLoader::new()
+            .default_map_pin_directory(pins.path())
+            .load_file(file)
             .with_context(|| format!("load {}, which the Debian package xdp-tools has", file.display()))?;
         let program: &mut Xdp = ebpf.program_mut(PROGRAM).context("find xdp-filter's program")?.try_into()?;
         program.load().context("load xdp-filter")?;
