@@ -85,9 +85,6 @@ impl Case {
             sums[1] += f64::from(self.varied.run(packet, REPEAT)?.nanoseconds);
             sums[2] += self.filter.run(packet, REPEAT)?;
         }
-        if std::env::var_os("SLUICE_BENCH_PACKETS").is_some() {
-            eprintln!("{} {sums:?}", self.count);
-        }
         self.times[0].push(sums[0] / 3.0);
         self.times[1].push(sums[1] / 3.0);
         self.base.push(sums[2] / 3.0);

@@ -45,9 +45,6 @@ fn measure(screen: &mut Screen, programs: &Programs, cpus: Cpus) -> Result<Vec<F
     figures.extend(part(screen, "deciding with 1 to 1,000 rules, and xdp-filter", |progress| {
         program::on_cpu(cpus.receive, || classify::measure(progress))
     })?);
-    if std::env::var_os("SLUICE_BENCH_SHORT").is_some() {
-        return Ok(figures);
-    }
     figures.extend(part(screen, "the agent: 100 changes, then ten idle seconds", |progress| {
         agent::measure(&mut Stage::set_up(programs, cpus, "bench-agent")?, progress)
     })?);
