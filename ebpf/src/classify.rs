@@ -82,11 +82,7 @@ fn addresses<E: Environment>(tables: &Tables, flow: &Flow, environment: &E, acce
     if uses(Field::Destination) {
         accepted.destination = NONE;
     }
-    for (field, side) in SETS {
-        if uses(field) {
-            environment.merged(side as usize).clear();
-        }
-    }
+    clear_sets(tables, environment);
     let Some(version) = flow.ip_version else { return };
     if uses(Field::Source)
         && let Some(source) = &flow.source
@@ -110,6 +106,16 @@ pub(crate) const SETS: [(Field, Side); SIDES] = [
     (Field::SourceNotSet, Side::NotSource),
     (Field::DestinationNotSet, Side::NotDestination),
 ];
+
+/// Forgets the lists of the packet before.
+#[inline(always)]
+pub(crate) fn clear_sets<E: Environment>(tables: &Tables, environment: &E) {
+    for (field, side) in SETS {
+        if tables.fields & field.bit() != 0 {
+            environment.merged(side as usize).clear();
+        }
+    }
+}
 
 #[inline(always)]
 pub(crate) fn sets<E: Environment>(

@@ -5,84 +5,24 @@
 
 use sluice_ebpf_common::{
     Tables,
-    tables::{Action, Entry, Field, MAX_BITS, RULE_DRY_RUN, frame},
+    tables::{Entry, Field, frame},
 };
 
 use crate::{
     address::{Address, fixed_class},
-    classify::{NO_RULE, SETS, Vectors, added, entry, run, sets},
+    classify::{NO_RULE, SETS, Vectors, added, clear_sets, entry, run, sets},
     flow::{ETHER_TYPE_IPV4, ETHER_TYPE_IPV6},
-    parse::{Frame, Wire},
+    ipv4, ipv6,
+    parse::{ETHERNET_HEADER, Frame},
+    transport::{Ports, TCP, TcpHeader, UDP, UdpHeader},
     vary::{Values, Varied, vary},
-    walk::{Environment, count_decided, count_no_match},
+    walk::{Environment, settle},
 };
 
 /// What [`judge`] says of a packet that is not for it.
 pub const NOT_FOR_US: u32 = 0x101;
 /// What it says when a walk has begun.
 pub const WALK: u32 = 0x100;
-
-const ETHERNET: usize = 14;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-
-/// Ethernet and IPv4 without options.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Ipv4 {
-    version_and_length: u8,
-    type_of_service: u8,
-    total_length: u16,
-    identification: u16,
-    fragment: u16,
-    time_to_live: u8,
-    protocol: u8,
-    checksum: u16,
-    source: u32,
-    destination: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Ipv6 {
-    version_and_flow: [u8; 4],
-    payload_length: u16,
-    next: u8,
-    hop_limit: u8,
-    source: [u32; 4],
-    destination: [u32; 4],
-}
-
-/// What TCP and UDP headers have in common, and what is in one of them only.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Udp {
-    ports: [u16; 2],
-    length: u16,
-    checksum: u16,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Tcp {
-    ports: [u16; 2],
-    sequence: u32,
-    acknowledgement: u32,
-    data_offset: u8,
-    flags: u8,
-    window: u16,
-    checksum: u16,
-    urgent: u16,
-}
-
-// SAFETY: integers only, and none of them leaves a gap.
-unsafe impl Wire for Ipv4 {}
-// SAFETY: as above.
-unsafe impl Wire for Ipv6 {}
-// SAFETY: as above.
-unsafe impl Wire for Udp {}
-// SAFETY: as above.
-unsafe impl Wire for Tcp {}
 
 /// A packet of which every field is known.
 struct Known {
@@ -95,7 +35,7 @@ struct Known {
 
 /// Ports in network order, and the flags of TCP.
 struct Transport {
-    ports: [u16; 2],
+    ports: Ports,
     flags: Option<u8>,
 }
 
@@ -108,30 +48,52 @@ pub fn judge<F: Frame, E: Environment>(
     varied: &Varied,
     environment: &E,
 ) -> u32 {
-    let Some(ether_type) = head.read::<u16>(ETHERNET - 2) else { return NOT_FOR_US };
+    let Some(ether_type) = head.read::<u16>(ETHERNET_HEADER - 2) else { return NOT_FOR_US };
     if ether_type == ETHER_TYPE_IPV4.to_be() {
-        let Some(header) = head.read::<Ipv4>(ETHERNET) else { return NOT_FOR_US };
+        let Some(header) = head.read::<ipv4::Header>(ETHERNET_HEADER) else { return NOT_FOR_US };
         let length = usize::from(u16::from_be(header.total_length));
         // Neither a fragment nor one that others follow.
         let is_whole = header.fragment & 0x3fff_u16.to_be() == 0;
-        if header.version_and_length != 0x45 || !is_whole || length < 28 || !head.holds(ETHERNET + length) {
+        if header.version_and_length != 0x45
+            || !is_whole
+            || length < 28
+            || !head.holds(ETHERNET_HEADER + length)
+        {
             return NOT_FOR_US;
         }
         let (source, destination) = (Address::v4(header.source), Address::v4(header.destination));
         let mut known = Known { version: 4, protocol: header.protocol, source, destination, length };
-        return transport(head, ETHERNET + 20, length - 20, &mut known, bytes, tables, varied, environment);
+        return transport(
+            head,
+            ETHERNET_HEADER + 20,
+            length - 20,
+            &mut known,
+            bytes,
+            tables,
+            varied,
+            environment,
+        );
     }
     if ether_type == ETHER_TYPE_IPV6.to_be() {
-        let Some(header) = head.read::<Ipv6>(ETHERNET) else { return NOT_FOR_US };
+        let Some(header) = head.read::<ipv6::Header>(ETHERNET_HEADER) else { return NOT_FOR_US };
         let payload = usize::from(u16::from_be(header.payload_length));
         let is_version_6 = header.version_and_flow[0] >> 4 == 6;
-        if !is_version_6 || payload < 8 || !head.holds(ETHERNET + 40 + payload) {
+        if !is_version_6 || payload < 8 || !head.holds(ETHERNET_HEADER + 40 + payload) {
             return NOT_FOR_US;
         }
         let (source, destination) = (Address::v6(&header.source), Address::v6(&header.destination));
         let mut known =
             Known { version: 6, protocol: header.next, source, destination, length: 40 + payload };
-        return transport(head, ETHERNET + 40, payload, &mut known, bytes, tables, varied, environment);
+        return transport(
+            head,
+            ETHERNET_HEADER + 40,
+            payload,
+            &mut known,
+            bytes,
+            tables,
+            varied,
+            environment,
+        );
     }
     NOT_FOR_US
 }
@@ -149,14 +111,14 @@ fn transport<F: Frame, E: Environment>(
     environment: &E,
 ) -> u32 {
     let mut transport = if known.protocol == UDP {
-        let Some(header) = head.read::<Udp>(offset) else { return NOT_FOR_US };
+        let Some(header) = head.read::<UdpHeader>(offset) else { return NOT_FOR_US };
         let udp_length = usize::from(u16::from_be(header.length));
         if udp_length < 8 || udp_length > length {
             return NOT_FOR_US;
         }
         Transport { ports: header.ports, flags: None }
     } else if known.protocol == TCP {
-        let Some(header) = head.read::<Tcp>(offset) else { return NOT_FOR_US };
+        let Some(header) = head.read::<TcpHeader>(offset) else { return NOT_FOR_US };
         let header_length = usize::from(header.data_offset >> 4) * 4;
         if length < 20 || header_length < 20 || header_length > length {
             return NOT_FOR_US;
@@ -192,30 +154,19 @@ fn decide<E: Environment>(
 ) -> u32 {
     let added_by = added_by(known, transport, tables, environment);
     if tables.fields & RARE != 0 {
-        for (field, side) in SETS {
-            if tables.fields & field.bit() != 0 {
-                environment.merged(side as usize).clear();
-            }
-        }
+        clear_sets(tables, environment);
         sets(tables, Some(known.source), Some(known.destination), environment, known.version);
     }
     let candidates = candidates(&added_by, tables, environment);
     if candidates == 0 {
-        count_no_match(environment, bytes);
-        return 0;
+        return settle(tables, NO_RULE, None, bytes, environment).map_or(WALK, u32::from);
     }
     let walk = environment.walk();
     let number = walk.matched.scan(tables, candidates, &OfPacket { added_by, environment });
-    if number >= NO_RULE {
-        count_no_match(environment, bytes);
-        return 0;
+    if let Some(outcome) = settle(tables, number, None, bytes, environment) {
+        return u32::from(outcome);
     }
-    let rule = &tables.rules[number as usize & (MAX_BITS - 1)];
-    if rule.action == Action::Decide as u8 && rule.flags & RULE_DRY_RUN == 0 {
-        count_decided(environment, bytes, rule.outcome, rule.slot);
-        return u32::from(rule.outcome);
-    }
-    walk.begin_sound(known.version, known.source.words(known.version), bytes);
+    walk.begin(known.version, known.source.words(known.version), None, bytes);
     WALK
 }
 

@@ -13,17 +13,17 @@ const FRAGMENT_OFFSET: u16 = 0x1fff;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Header {
-    version_and_length: u8,
-    type_of_service: u8,
-    total_length: u16,
-    identification: u16,
-    fragment: u16,
-    time_to_live: u8,
-    protocol: u8,
-    checksum: u16,
-    source: u32,
-    destination: u32,
+pub(crate) struct Header {
+    pub(crate) version_and_length: u8,
+    pub(crate) type_of_service: u8,
+    pub(crate) total_length: u16,
+    pub(crate) identification: u16,
+    pub(crate) fragment: u16,
+    pub(crate) time_to_live: u8,
+    pub(crate) protocol: u8,
+    pub(crate) checksum: u16,
+    pub(crate) source: u32,
+    pub(crate) destination: u32,
 }
 
 // SAFETY: integers only, and none of them leaves a gap.

@@ -18,13 +18,13 @@ const DESTINATION_OPTIONS: u8 = 60;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Header {
-    version_and_flow: [u8; 4],
-    payload_length: u16,
-    next: u8,
-    hop_limit: u8,
-    source: [u32; 4],
-    destination: [u32; 4],
+pub(crate) struct Header {
+    pub(crate) version_and_flow: [u8; 4],
+    pub(crate) payload_length: u16,
+    pub(crate) next: u8,
+    pub(crate) hop_limit: u8,
+    pub(crate) source: [u32; 4],
+    pub(crate) destination: [u32; 4],
 }
 
 // SAFETY: integers only, and none of them leaves a gap.

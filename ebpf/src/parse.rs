@@ -21,7 +21,7 @@ pub(crate) const OFFSET_MASK: usize = 0x7fff;
 /// The most that stands behind a packet to make a frame of the least size.
 pub const PADDING: usize = 46;
 
-const ETHERNET_HEADER: usize = 14;
+pub(crate) const ETHERNET_HEADER: usize = 14;
 const VLAN_TAG: usize = 4;
 const ETHER_TYPE_ARP: u16 = 0x0806;
 const ETHER_TYPE_8021Q: u16 = 0x8100;

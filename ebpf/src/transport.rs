@@ -8,33 +8,33 @@ use crate::{
 };
 
 const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
 
 /// Source and destination, as all three protocols begin.
-type Ports = [u16; 2];
+pub(crate) type Ports = [u16; 2];
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct TcpHeader {
-    ports: Ports,
-    sequence: u32,
-    acknowledgement: u32,
-    data_offset: u8,
-    flags: u8,
-    window: u16,
-    checksum: u16,
-    urgent: u16,
+pub(crate) struct TcpHeader {
+    pub(crate) ports: Ports,
+    pub(crate) sequence: u32,
+    pub(crate) acknowledgement: u32,
+    pub(crate) data_offset: u8,
+    pub(crate) flags: u8,
+    pub(crate) window: u16,
+    pub(crate) checksum: u16,
+    pub(crate) urgent: u16,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct UdpHeader {
-    ports: Ports,
-    length: u16,
-    checksum: u16,
+pub(crate) struct UdpHeader {
+    pub(crate) ports: Ports,
+    pub(crate) length: u16,
+    pub(crate) checksum: u16,
 }
 
 #[repr(C)]

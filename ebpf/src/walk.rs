@@ -2,7 +2,8 @@
 //! marks, limits, or its policy is in `DryRun`), a [`Walk`] goes on from rule to rule.
 
 use sluice_ebpf_common::{
-    Counter, CounterElement, ELEMENT_SLOTS, Event, MALFORMED_REASONS, Metadata, Outcome, RULE_SLOTS, Tables,
+    Counter, CounterElement, ELEMENT_SLOTS, Event, MALFORMED_REASONS, Malformed, Metadata, Outcome,
+    RULE_SLOTS, Tables,
     tables::{
         Action, GIVES_MARK, GIVES_PRIORITY, Limit, MAX_BITS, MAX_PARAMETERS, Marking, RULE_DRY_RUN, Rule,
         SIDES,
@@ -117,17 +118,34 @@ pub fn decide<E: Environment>(tables: &Tables, flow: &Flow, bytes: usize, enviro
     accept(tables, flow, environment, &mut walk.accepted);
     let Walk { accepted, matched, .. } = walk;
     let number = accepted.scan(tables, environment.all_merged(), matched);
+    let outcome = settle(tables, number, flow.malformed, bytes, environment);
+    if outcome.is_none() {
+        let version = flow.ip_version.unwrap_or(0);
+        walk.begin(version, flow.source.unwrap_or([0; 4]), flow.malformed, bytes);
+    }
+    outcome
+}
+
+/// Counts a packet of which `number` is the first rule that matches, or [`NO_RULE`]: the code of its [`Outcome`].
+/// `None`: the rule does not decide, and nothing is counted.
+#[inline(always)]
+pub(crate) fn settle<E: Environment>(
+    tables: &Tables,
+    number: u32,
+    malformed: Option<Malformed>,
+    bytes: usize,
+    environment: &E,
+) -> Option<u8> {
     if number >= NO_RULE {
-        count_outcome(environment, flow, bytes, Outcome::PassNoMatch as u8, None);
+        count_outcome(environment, malformed, bytes, Outcome::PassNoMatch as u8, None);
         return Some(Outcome::PassNoMatch as u8);
     }
-    let rule = tables.rules[number as usize & (MAX_BITS - 1)];
-    if rule.action == Action::Decide as u8 && rule.flags & RULE_DRY_RUN == 0 {
-        count_outcome(environment, flow, bytes, rule.outcome, Some(rule.slot));
-        return Some(rule.outcome);
+    let rule = &tables.rules[number as usize & (MAX_BITS - 1)];
+    if rule.action != Action::Decide as u8 || rule.flags & RULE_DRY_RUN != 0 {
+        return None;
     }
-    walk.begin(flow, bytes);
-    None
+    count_outcome(environment, malformed, bytes, rule.outcome, Some(rule.slot));
+    Some(rule.outcome)
 }
 
 /// Whether packets with this outcome are dropped.
@@ -152,24 +170,20 @@ impl Walk {
         end: End::START,
     };
 
+    /// Without an address `version` and `source` are 0.
     #[inline(always)]
-    fn begin(&mut self, flow: &Flow, bytes: usize) {
-        self.from = 0;
-        self.bytes = bytes as u32;
-        self.source = flow.source.unwrap_or([0; 4]);
-        self.version = flow.ip_version.map_or(0, u32::from);
-        self.malformed = flow.malformed.map_or(0, |reason| reason as u32);
-        self.end = End::START;
-    }
-
-    /// As [`Self::begin`], of a packet without damage.
-    #[inline(always)]
-    pub(crate) fn begin_sound(&mut self, version: u8, source: [u32; 4], bytes: usize) {
+    pub(crate) fn begin(
+        &mut self,
+        version: u8,
+        source: [u32; 4],
+        malformed: Option<Malformed>,
+        bytes: usize,
+    ) {
         self.from = 0;
         self.bytes = bytes as u32;
         self.source = source;
         self.version = u32::from(version);
-        self.malformed = 0;
+        self.malformed = malformed.map_or(0, |reason| reason as u32);
         self.end = End::START;
     }
 
@@ -269,28 +283,18 @@ impl Walk {
     }
 }
 
-/// Counts a packet without damage under its outcome and for the rule that decided.
-#[inline(always)]
-pub(crate) fn count_decided<E: Environment>(environment: &E, bytes: usize, outcome: u8, slot: u16) {
-    let slot = usize::from(slot) & (RULE_SLOTS - 1);
-    environment.count(slot / ELEMENT_SLOTS, |counters| {
-        add(&mut counters.rules[slot % ELEMENT_SLOTS], bytes as u64);
-        add(&mut counters.outcomes[usize::from(outcome) & 15], bytes as u64);
-    });
-}
-
-/// Counts a packet without damage that no rule matches.
-#[inline(always)]
-pub(crate) fn count_no_match<E: Environment>(environment: &E, bytes: usize) {
-    environment.count(0, |counters| add(&mut counters.outcomes[Outcome::PassNoMatch as usize], bytes as u64));
-}
-
 /// Counts the packet under its outcome and its damage, and, if `slot` is given, for the rule that decided.
 #[inline(always)]
-fn count_outcome<E: Environment>(environment: &E, flow: &Flow, bytes: usize, outcome: u8, slot: Option<u16>) {
+fn count_outcome<E: Environment>(
+    environment: &E,
+    malformed: Option<Malformed>,
+    bytes: usize,
+    outcome: u8,
+    slot: Option<u16>,
+) {
     let slot_number = usize::from(slot.unwrap_or(0)) & (RULE_SLOTS - 1);
     environment.count(slot_number / ELEMENT_SLOTS, |counters| {
-        if let Some(reason) = flow.malformed {
+        if let Some(reason) = malformed {
             // The compiler knows the bound of a reason; the verifier must see it.
             let reason = core::hint::black_box(reason as usize) & (MALFORMED_REASONS - 1);
             add(&mut counters.malformed[reason], bytes as u64);
